@@ -50,7 +50,7 @@ class GuardedProgram:
     status: int = 0
     """Exit status of the program, set by the caller."""
     report: EscapeReport | None = None
-    """What the program tried outside; known after its end."""
+    """Actions of the program outside of the copy; known after its end."""
 
 
 async def prepare_session(
@@ -61,13 +61,13 @@ async def prepare_session(
     folder: str = "",
     files: Mapping[str, FileImage] | None = None,
 ) -> GuardSession:
-    """Prepare a copy of the project for a program; start nothing.
+    """Prepare a copy of the project for a program, without starting the program.
 
     :param folder: working directory of the program, relative to the root.
-    :param files: unsaved texts, laid over the copy.
+    :param files: unsaved texts to write into the copy.
     :raises InvalidInput: no program is named.
     :raises ProgramMissing: the program does not exist.
-    :raises ProgramNotExecutable: it cannot be run.
+    :raises ProgramNotExecutable: the program cannot be run.
     :raises ScratchUnavailable: no copy can be made; the message has the remedy.
     """
     from tideate_core.process import find_agent, find_program
@@ -94,11 +94,11 @@ async def prepare_session(
 async def started(
     root: Path, config: Config, session: GuardSession, argv: Sequence[str] = ()
 ) -> AsyncIterator[GuardedProgram]:
-    """Mount a session's copy for its program; afterwards end all its programs and record the end.
+    """Mount a session's copy for its program; at the end of the block, end all its programs.
 
     The caller runs `argv` of the yielded program.
 
-    :param argv: another program than before, in the same copy.
+    :param argv: a program to run instead of the session's own.
     :raises RunIsOwned: a living process runs the session's program.
     :raises ScratchUnavailable: the copy cannot be mounted.
     """
@@ -135,7 +135,7 @@ async def started(
 
 
 async def session_difference(root: Path, session: GuardSession) -> ScratchDifference:
-    """Return the changes of a session that are not landed.
+    """Return the open changes of a session.
 
     :raises ScratchUnavailable: the copy is gone.
     """
@@ -146,7 +146,7 @@ async def session_difference(root: Path, session: GuardSession) -> ScratchDiffer
 
 
 async def discard_session(root: Path, session: GuardSession) -> None:
-    """Delete a session with all changes that are not landed.
+    """Delete a session with all its open changes.
 
     :raises RunIsOwned: a living process runs its program, or reviews its changes.
     """
@@ -172,9 +172,9 @@ def session_json(session: GuardSession) -> dict[str, Any]:
 
 
 def refuse_running(root: Path, session: GuardSession) -> None:
-    """Refuse an action that needs an ended program.
+    """Check that the program of a session has ended.
 
-    :raises RunIsOwned: a living process runs it.
+    :raises RunIsOwned: a living process runs the program.
     """
     if is_owned(root, session.id):
         raise RunIsOwned(f"the program of session {session.short} is still running; end it first")

@@ -100,11 +100,11 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "guard": Command(
         "guard:app",
         "Run a program, such as an AI agent, in a private copy; review its changes before they land.\n\n"
-        "The program runs in this terminal and sees the copy at the project's own path. At its end, or with "
-        "`tideate guard land` while it runs, you review its changes hunk by hunk; your own edits of the same "
-        "files are merged. The exit status is the program's, or 3 if you decline its changes. Without a "
-        "terminal, the changes wait unless --yes or --no. `tideate guard -- list` guards a program that has "
-        "the name of a subcommand.",
+        "The program runs in this terminal and sees the copy at the project's own path. When it "
+        "ends, or with `tideate guard land` while it runs, you review its changes hunk by hunk. tideate "
+        "merges them with your own edits. The exit status is the program's, or 3 if you decline its "
+        "changes. Without a terminal, the changes wait unless you use --yes or --no. `tideate "
+        "guard -- list` runs a program with the name `list`, not the subcommand.",
     ),
     "history": Command(
         "history:history",
@@ -283,7 +283,7 @@ GUARD_COMMANDS: Final = ("discard", "land", "list", "resume", "show")
 
 
 def end_options(words: list[str]) -> list[str]:
-    """Insert `--` before the program of `tideate guard`, so that its options are not ours.
+    """Insert `--` before the program of `tideate guard`, so that its options stay the program's.
 
     :param words: the arguments of `tideate`.
     """

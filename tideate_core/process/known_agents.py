@@ -1,4 +1,4 @@
-"""Table of agents: their programs, their directories, their keys; enclosure and environment for each."""
+"""Table of known agents: programs, directories, keys; the enclosure and environment of each agent."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class KnownAgent:
     keys: tuple[str, ...] = ()
     """Variables of its own, besides those with a prefix."""
     prefixes: tuple[str, ...] = ()
-    """Beginnings of its variables."""
+    """Prefixes of its variables."""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """Files of its own, with their first content."""
+    """Files of its own, with their initial content."""
     acp: tuple[str, ...] = ()
     """Command that speaks the Agent Client Protocol."""
     moved_by: tuple[str, ...] = ()
-    """Variables that name another directory of its own."""
+    """Variables that move its directories."""
 
 
 MODEL_KEYS: Final = (
@@ -143,7 +143,7 @@ XDG: Final = {
     ".local/share": "XDG_DATA_HOME",
     ".local/state": "XDG_STATE_HOME",
 }
-"""Variables that name another directory than these below the home directory."""
+"""Variables that move these directories below the home directory."""
 _SECRET: Final = re.compile(
     r"(^|_)(API_?KEY|ACCESS_KEY|SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE_KEY)(_|$)"
 )
@@ -152,7 +152,7 @@ _REACHES_OUT: Final = re.compile(
     r"^(NVIM|TIDEATE|DBUS_|GPG_|SSH_A|VSCODE_)|_(SOCK|SOCKET|LISTEN_ON)$"
     r"|^(DISPLAY|NVIM|TMUX|WAYLAND_DISPLAY|XAUTHORITY|XDG_RUNTIME_DIR)$"
 )
-"""Names of variables that lead to other programs of the user."""
+"""Names of variables with addresses of other programs of the user."""
 
 
 def agent_named(name: str) -> KnownAgent | None:
@@ -193,7 +193,7 @@ def enclosure_for(program: str, config: Config) -> Enclosure:
 
 
 def environment_for(program: str, config: Config) -> dict[str, str]:
-    """Return our environment for a program, without others' secrets and ways to other programs.
+    """Return our environment for a program, without other agents' secrets and addresses of other programs.
 
     :param program: see `find_agent`.
     """
@@ -228,7 +228,7 @@ def _own_paths(home: Path, known: KnownAgent | None) -> Sequence[Path]:
 
 
 def _place(home: Path, path: str) -> Path:
-    """Return the place of a path below the home directory, as variables move it."""
+    """Return the location of a path below the home directory, which variables can move."""
     for prefix, variable in XDG.items():
         base = os.environ.get(variable, "")
         if base.startswith("/") and path.startswith(f"{prefix}/"):

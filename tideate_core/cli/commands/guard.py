@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots import GuardSession, ScratchDifference
 
 MANY: Final = 20
-"""Most paths that one list names."""
+"""Maximum number of paths in a list."""
 
 app = App(name="guard", usage="tideate guard [OPTIONS] [--] COMMAND...")
 
@@ -51,7 +51,7 @@ SessionId = Annotated[
 ]
 Later = Annotated[
     bool,
-    Parameter(name="--later", help="Do not review at the end of the program: the session waits."),
+    Parameter(name="--later", help="Do not review when the program ends; its changes wait in the session."),
 ]
 
 
@@ -163,7 +163,7 @@ def show(session: SessionId = None, /, *, json: Json = False, root: Root = None)
 @app.command
 @report_errors
 def discard(session: SessionId = None, /, *, yes: Yes = None, json: Json = False, root: Root = None) -> int:
-    """Delete a session with all changes that are not landed."""
+    """Delete a session with all its open changes."""
     from tideate_core.app import discard_session, refuse_running, session_difference
     from tideate_core.snapshots import find_session
 
@@ -257,7 +257,7 @@ async def _land(
 
     :param quiet: stdout is the program's.
     """
-    # here, because the program must not wait for their import
+    # imported here, so that the program starts without waiting for them
     from tideate_core.cli.terminal import Interaction, run_to_end
     from tideate_core.engine import RunRequest
     from tideate_core.snapshots import finish_session, is_owned

@@ -81,7 +81,7 @@ def revision_prompt(
 
     :param staged: the model's edits are staged, and it changes them with its tools.
     :param shown: the conversation above already shows the files with the edits.
-    :param landed: the accepted parts are written, and nothing else of the change is left.
+    :param landed: the accepted parts are written, and the rest of the change is gone.
     """
     fence = fence_for(*(comment.part for comment in feedback.comments))
     words = {"staged": staged, "shown": shown, "landed": landed}
@@ -287,7 +287,7 @@ class Revision:
 
 
 def _key(change: FileChange) -> tuple[str, bool]:
-    """Return a change's identity in a revision, in which text and mode of a file are two changes."""
+    """Return the identity of a change in a revision; text and mode of a file are two changes."""
     return change.path, change.is_of_mode
 
 

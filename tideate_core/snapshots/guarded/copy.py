@@ -1,4 +1,4 @@
-"""Guarded copy of a project: prepare, open, read its changes, bring it up to the project, discard."""
+"""Guarded copy of a project: prepare, open, read its changes, update, discard."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ _T = TypeVar("_T")
 DIRECTORY: Final = "guard"
 """Directory in a project's private state for its guarded copies and mirrors."""
 OWNER: Final = "owner"
-"""File of a guarded copy that its owner locks; it names the process in its namespaces."""
+"""File that the owner of a guarded copy locks, with the process in its namespaces."""
 OWN_DIRECTORY: Final = ".tideate"
 """Directory of a project for tideate's own files, which never land."""
 _LONGEST: Final = 4096
 _END_WITHIN: Final = 10.0
-"""Seconds in which the namespaces of a killed owner end."""
+"""Maximum seconds until the namespaces of a killed owner end."""
 GuardedKind: TypeAlias = Literal["overlay", "copy"]
 
 
@@ -102,10 +102,10 @@ class GuardedCopy:
     ) -> Self:
         """Create a guarded copy on disk, durably; nothing is mounted and no program runs.
 
-        :param root: of the project.
-        :param files: unsaved buffers, as for `Scratch.lay_over`; they are part of the base.
+        :param root: root of the project.
+        :param files: unsaved buffers, as for `Scratch.lay_over`; they become part of the base.
         :param kind: `auto` prefers an overlay.
-        :param private: directory of its guarded copies, outside of the project; None for the one in its
+        :param private: directory of the project's guarded copies, outside of the project; default: in its
             private state.
         :raises ScratchUnavailable: it cannot be created.
         :raises StateError: the private state cannot be used.
@@ -158,7 +158,7 @@ class GuardedCopy:
 
     @property
     def kind(self) -> GuardedKind:
-        """Overlay at the project's own path, or copy elsewhere."""
+        """Overlay at the project's own path, or real copy at another path."""
         return self._record.kind
 
     @property
@@ -168,7 +168,7 @@ class GuardedCopy:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Notices for the user: why it is not an overlay, and omissions."""
+        """Notices for the user: reason for a real copy, and omissions."""
         return self._record.notices
 
     def mounts(self) -> tuple[Mount, ...]:
@@ -208,7 +208,7 @@ class GuardedCopy:
         return {**known, "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
 
     async def difference(self) -> ScratchDifference:
-        """Return the changes of programs since the base, whether they still run or not.
+        """Return the changes of programs since the base, even while programs run.
 
         Writes to `.git`, `.tideate`, caches and ignored files stay in the guarded copy; the difference lists
         them under `ignored`.
@@ -228,11 +228,11 @@ class GuardedCopy:
     async def update(
         self, files: Mapping[str, Content] | None = None, *, landed: ScratchDifference | None = None
     ) -> None:
-        """Bring the guarded copy up to the project's present state, which becomes the base.
+        """Update the guarded copy to the project's present state, which becomes the base.
 
         :param files: unsaved buffers.
-        :param landed: the changes that were reviewed. Paths that programs changed since then stay as they
-            are, for the next review; None discards these changes, too.
+        :param landed: the reviewed changes. Paths that programs changed since the review stay as they are,
+            for the next review; None discards all changes.
         :raises ScratchUnavailable: the guarded copy is gone, or cannot be written.
         """
         laid = dict(files or {})
@@ -241,7 +241,7 @@ class GuardedCopy:
         await self._in_thread(lambda lock: self._update(laid, landed, lock))
 
     async def leave_note(self, name: str, text: str) -> Path:
-        """Write a text for programs in the guarded copy; return its path as they see it. It never lands.
+        """Write a text for programs in the guarded copy; return its path for them. The text never lands.
 
         :raises ScratchUnavailable: the guarded copy is gone, or cannot be written.
         :raises WorkspaceError: a program put something else in its place.
@@ -319,7 +319,7 @@ class GuardedCopy:
         self._renewal.start()
 
     def _mount(self, owner: int) -> None:
-        """Mount the overlay, or turn it into a copy if that is allowed and no program has used it."""
+        """Mount the overlay, or replace it by a real copy if allowed and if no program has used it."""
         try:
             limits, mounts = self._enclosure, self.mounts()
             if limits is None:
@@ -389,7 +389,7 @@ class GuardedCopy:
 
     @contextmanager
     def _view(self) -> Iterator[Path]:
-        """Yield the root of the copy as this process can write it; blocking."""
+        """Yield a path at which this process can write to the copy; blocking."""
         if self.kind == "copy":
             yield self._tree
         elif self._held is not None and self._held.is_there:
@@ -436,7 +436,7 @@ class GuardedCopy:
         else:
             yield from changed_in_upper(self.place / "upper", base.below, names)
             layers = [str(self.place / "upper"), *map(str, self._layers)]
-        for path in self._record.kept:  # those that only updates created leave no trace
+        for path in self._record.kept:  # directories that only updates created leave no trace
             where = find_in_layers(layers, path)
             yield Found(path, None if where is None else Path(where))
 
@@ -447,7 +447,7 @@ class GuardedCopy:
                     yield f"{path}/"
 
     def _as_in_project(self, image: FileImage) -> FileImage:
-        """Turn a link into a copy elsewhere into a link into the project."""
+        """Convert a link into the real copy to a link into the project."""
         if image.state.kind != "link" or self.kind == "overlay":
             return image
         target = Path(os.fsdecode(image.data))
@@ -533,7 +533,7 @@ def _borrowing(directories: Iterable[Path]) -> list[Mount]:
 
 
 def _tell_holder(owner: int, pid: int) -> None:
-    """Write the process in the namespaces to the owner's file."""
+    """Write the pid of the process in the namespaces to the owner's file."""
     told = {"pid": pid, "mounts": _mounts_of(pid)}
     os.ftruncate(owner, 0)
     os.pwrite(owner, json.dumps(told).encode(), 0)
