@@ -46,7 +46,7 @@ function M.read(folder, on_done)
   end)
 end
 
---- Complete the ids of sessions; new ones are requested for the next time.
+--- Complete the ids of sessions, and request new sessions for the next completion.
 ---@return string[]
 function M.complete()
   M.read(require('tideate.context').folder(), function() end)
@@ -55,7 +55,7 @@ function M.complete()
   end, known)
 end
 
---- Return the known sessions whose changes may wait.
+--- Return the known sessions that may have changes to land.
 ---@return tideate.GuardSession[]
 function M.known()
   return known
@@ -141,7 +141,7 @@ end
 ---@param folder string
 local function set_keys(buf, session, folder)
   local function land()
-    vim.cmd.stopinsert() -- the review takes no key that is typed for the program
+    vim.cmd.stopinsert() -- keys typed for the program must not reach the review
     M.land(session.id, folder)
   end
   vim.keymap.set('n', 'gl', land, { buffer = buf, desc = 'tideate: review the changes of the program' })
@@ -230,7 +230,7 @@ function M.resume(id, folder)
   start('guard_resume', { session = id, folder = folder })
 end
 
---- Discard a session, after a question that lists its changed files.
+--- Discard a session after a confirmation that lists its changed files.
 ---@param id string
 ---@param folder string
 function M.discard(id, folder)

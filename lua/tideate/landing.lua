@@ -1,9 +1,9 @@
---- The end of a landing: rejections and comments for the next prompt of the guarded program.
+--- End of a landing: rejections and comments for the next prompt of the guarded program.
 local M = {}
 
 local ui = require('tideate.ui')
 
---- Put the reasons of a landing into the clipboard, or without one into the unnamed register.
+--- Put the reasons of a landing into the clipboard, or into the unnamed register if there is no clipboard.
 ---@param result tideate.RunResult
 function M.hand_over(result)
   local landed = (result.results or {}).update or {}

@@ -507,7 +507,7 @@ async def test_an_agent_answers_questions_in_a_copy_that_is_thrown_away(desk: De
 async def test_changes_of_an_agent_that_only_answers_are_told(desk: Desk) -> None:
     desk.plays([{"write": ["a.txt", "changed\n"]}, {"text": "It is a text."}])
     await desk.succeed("ask", "what is it?")
-    (told,) = (notice for notice in desk.front.notices() if "thrown away" in notice)
+    (told,) = (notice for notice in desk.front.notices() if "discarded" in notice)
     assert "1 file " in told
 
 

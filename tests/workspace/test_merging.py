@@ -172,7 +172,7 @@ async def test_converted_line_ends_do_not_hide_the_changed_lines_and_land_after_
     changes = outside(a=(b"1\r\n2\r\n3\r\n", b"1\n2\nthree\n"))
     merged = await project.merged(changes)
     assert [hunk.new for hunk in merged.changes[0].hunks] == [("three",)]
-    assert merged.left == {"a": "the program also changed the line ends: land it again for these"}
+    assert merged.left == {"a": "the program also changed the line ends; land again to review these"}
     await project.land(*merged.changes)
     assert (project / "a").read_bytes() == b"1\r\n2\r\nthree\r\n"
     again = await project.merged(changes)

@@ -27,7 +27,7 @@ class AdapterPool:
     Names are `local` (the bundled model), `replay:FILE`, `replay-exact:FILE`, `acp:AGENT`, a key of
     `[adapters]`, or `PROVIDER:MODEL`.
 
-    :param root: project in whose copies agents work; None: there is none.
+    :param root: project of which agents get copies; None if there is none.
     :param record: file to record every exchange in, for `replay:FILE`; default: `$TIDEATE_RECORD`.
     """
 
@@ -49,7 +49,7 @@ class AdapterPool:
         return self._adapters[name]
 
     def agent(self, name: str) -> AcpAgent | None:
-        """Return the agent of a name, without starting it; None if the name is a model's.
+        """Return the agent with a name, without starting it; None if the name is that of a model.
 
         :raises UnknownAdapter: no agent has this name.
         """

@@ -1,4 +1,4 @@
-"""Turns of an agent with tools of its own, in a guarded copy: nothing of it reaches the project by itself."""
+"""Turns of an agent with tools of its own, in a guarded copy. The caller lands or stages the changes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class AgentTurn:
 
     text: str
     difference: ScratchDifference
-    """All changes since the copy was made or brought up to the project."""
+    """All changes since the copy was made or last updated."""
     session: str
     """The agent's id of its session, with which a later turn continues."""
     usage: Usage
@@ -85,7 +85,7 @@ class AgentTurn:
 class GuardedAgent:
     """Agent with a guarded copy of the project, for the turns of one step; made by `guarded_agent`.
 
-    A turn that ended before a crash is not repeated; one that was interrupted continues in the same copy.
+    After a crash, an ended turn is not repeated; an interrupted turn continues in the same copy.
     """
 
     def __init__(
@@ -118,16 +118,16 @@ class GuardedAgent:
         self.has_undecided = False
         """The person left parts of the last changes undecided."""
         self._permitted: set[str] = set()
-        """Kinds of calls that need no question."""
+        """Kinds of calls that the person allowed."""
 
     async def turn(self, prompt: Prompt, *, quiet: bool = False) -> AgentTurn:
-        """Let the agent work on a prompt until its turn ends; then all its programs are ended.
+        """Let the agent work on a prompt until its turn ends, then end all its programs.
 
         :param quiet: do not show text and thoughts.
         :raises ScratchUnavailable: the copy cannot be made.
-        :raises AdapterError: there is no project, or the agent is missing, failed, refused, or said and
-            changed nothing.
-        :raises BudgetReached: it reached a limit of the step.
+        :raises AdapterError: there is no project, or the agent is missing, failed, refused, or neither
+            answered nor changed a file.
+        :raises BudgetReached: the agent reached a limit of the step.
         """
         await self._agent.check_turn(prompt)
         key, landing = f"{self.key}:turn:{self._turns}", self.landing_key(self._turns)
@@ -167,7 +167,7 @@ class GuardedAgent:
         return f"{self.key}:landed:{turn}"
 
     async def _permit(self, call: CallUpdate) -> bool:
-        """Ask the person about a call; an answer for longer than once is about calls of its kind."""
+        """Ask the person about a call; a lasting answer holds for all calls of its kind."""
         kind = call.kind or "other"
         if kind in self._permitted:
             return True
@@ -223,7 +223,9 @@ class GuardedAgent:
         step, name = self._step, f"{self.key}:{COPY}"
         root = step.workspace.root
         if root is None:
-            raise AdapterUnavailable(f"the agent {self._agent.name!r} works in a project, and here is none")
+            raise AdapterUnavailable(
+                f"the agent {self._agent.name!r} needs a project, and there is none here"
+            )
         if (known := step.recall(name)) is not MISSING:
             try:
                 copy = self._copy = await asyncio.to_thread(GuardedCopy.attach, root, known)
@@ -256,7 +258,7 @@ class GuardedAgent:
                 if session.continued:
                     session.cost = self.cost
                 await step.remember(key, {"session": session.id})
-                if session.continued:  # it was told the instructions before
+                if session.continued:  # the agent has the instructions already
                     sent = replace(prompt, system="")
                 else:
                     sent = replace(prompt, history=self.conversation.exchanges())
@@ -322,10 +324,10 @@ async def stage_with_agent(
     *,
     earlier: Conversation | None = None,
 ) -> tuple[str, list[str]]:
-    """Have an agent make edits in a guarded copy, and stage them; the result is durable.
+    """Let an agent make edits in a guarded copy, and stage them; the result is durable.
 
     :param earlier: the conversation to continue.
-    :returns: its answer, and notes on changes that were left out, such as to binary files, links and modes.
+    :returns: the agent's answer, and notes on omitted changes, such as to binary files, links and modes.
     """
     key = step.numbered(f"written:{step.attempt}:{key}")
     kept = step.recall(key)
@@ -346,7 +348,7 @@ async def stage_with_agent(
 async def _stage(
     step: StepContext, staged: StagedFiles, changes: list[FileChange], may_change: MayChange | None
 ) -> list[str]:
-    """Stage an agent's changes, and return a note for each one that is left out."""
+    """Stage an agent's changes, and return a note for each omitted one."""
     notes: list[str] = []
     usable: list[FileChange] = []
     for change in changes:

@@ -107,7 +107,7 @@ class Stage:
 
     @property
     def may_work(self) -> bool:
-        """True if the role's model makes edits with tools: with tideate's, or as an agent with its own."""
+        """True if the role makes edits with tools, either tideate's or an agent's own."""
         return self.may_look or self.step.agent(self.role.adapter) is not None
 
     async def ask(

@@ -109,7 +109,7 @@ async def write_with_tools(
 ) -> WrittenWork:
     """Have a model make edits with tools and stage them; it is asked to fix new syntax errors.
 
-    An agent makes them with tools of its own, in a guarded copy.
+    An agent makes the edits with its own tools, in a guarded copy.
 
     If a limit ends the work, the edits staged so far are returned.
 

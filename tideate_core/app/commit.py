@@ -83,7 +83,7 @@ def commit_run(plan: CommitPlan, message: str, *, edit: bool) -> str:
 def message_of(reader: Reader, run: str) -> str:
     """Return a commit message: the title of the run's prompt, and the summary of its plan.
 
-    After a landing it is the message of the program's own commits.
+    After a landing, return the messages of the program's own commits.
     """
     if message := last_result_value(reader.steps(run), "commit_message"):
         return f"{str(message).strip()}\n"

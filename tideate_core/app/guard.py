@@ -98,7 +98,7 @@ async def prepare_session(
 def prepare_blocking(
     root: Path, config: Config | OwnAgents, argv: Sequence[str], *, folder: str = "", agent: str = ""
 ) -> GuardSession:
-    """Prepare a copy of the project for a program; start nothing.
+    """Prepare a copy of the project for a program, without starting the program.
 
     :param folder: working directory of the program, relative to the root.
     :param agent: name of the agent that the program is; empty: as the command tells.
@@ -180,7 +180,7 @@ def open_session(
 
 
 async def session_difference(root: Path, session: GuardSession) -> ScratchDifference:
-    """Return the changes of a session that are not landed.
+    """Return the open changes of a session.
 
     :raises ScratchUnavailable: the copy is gone.
     """
@@ -193,7 +193,7 @@ async def session_difference(root: Path, session: GuardSession) -> ScratchDiffer
 
 
 async def discard_session(root: Path, session: GuardSession) -> None:
-    """Delete a session with all changes that are not landed.
+    """Delete a session with all its open changes.
 
     :raises RunIsOwned: a living process runs its program, or reviews its changes.
     """
@@ -228,9 +228,9 @@ def session_json(session: GuardSession) -> dict[str, Any]:
 
 
 def refuse_running(root: Path, session: GuardSession) -> None:
-    """Refuse an action that needs an ended program.
+    """Check that the program of a session has ended.
 
-    :raises RunIsOwned: a living process runs it.
+    :raises RunIsOwned: a living process runs the program.
     """
     if is_owned(root, session.id):
         raise RunIsOwned(f"the program of session {session.short} is still running; end it first")

@@ -1,4 +1,4 @@
-"""Rescue of changes by other programs: a snapshot whenever the project's files settle after a change."""
+"""Snapshots whenever the project's files settle after a change, to restore files that programs destroy."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 SERIES: Final = "watch"
 LONGEST: Final = 15
-"""Snapshots are made even if files never settle, after this multiple of `settle`."""
+"""Multiple of `settle` after which a snapshot is made even if files never settle."""
 SHARE: Final = 20
-"""Each look is followed by a pause of this multiple of its duration, at most 5 % of one processor."""
+"""Pause after each look, as a multiple of its duration: looks take at most 5 % of one processor."""
 OFTEN: Final = 1.0
-"""Longest pause in seconds, if looks are cheap."""
+"""Pause in seconds after a short look."""
 LOCKED: Final = 5.0
 """Seconds until another attempt while another process watches."""
 
@@ -58,7 +58,7 @@ async def watch_project(
 ) -> None:
     """Make a snapshot now and whenever files settle after a change, until cancelled.
 
-    Changes made in Neovim count, too: another program can destroy them as well.
+    Changes made in Neovim count, because another program can destroy them.
 
     :param wait: if another process watches this project, take its place when it ends.
     :param trouble: called with the reason of each failed snapshot; the watch continues.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 async def work(step: StepContext) -> dict[str, Any]:
     """Let the run's agent do a task, and land its changes.
 
-    A continued run continues the agent's session if the agent can, else with the conversation so far.
+    A continued run continues the agent's session. If the agent cannot, it gets the conversation so far.
     """
     agent = agent_of(step)
     subject = Subject.of(step.context)
@@ -59,7 +59,7 @@ def agent_of(step: StepContext) -> AcpAgent:
     agent = step.agent()
     if agent is None:
         raise InvalidInput(
-            "this workflow needs an agent, and the run's adapter is a model: name one with "
+            "this workflow needs an agent, and the run's adapter is a model: name an agent with "
             '`--adapter acp:claude`, or set `[workflows.agent] adapter = "acp:claude"` (also: acp:codex, '
             "acp:copilot, acp:gemini, acp:opencode)"
         )

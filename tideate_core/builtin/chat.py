@@ -33,7 +33,7 @@ MOSTLY: Final = 0.5
 async def reply(step: StepContext) -> dict[str, Any]:
     """Answer a message, then review staged edits; a declined review keeps the answer.
 
-    An agent answers with a turn of its own.
+    An agent answers in a guarded copy with its own tools.
     """
     if step.agent() is not None:
         return await work(step)

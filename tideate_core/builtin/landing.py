@@ -1,4 +1,4 @@
-"""Step handlers of `land`: review and write a session's changes, then bring its copy up to the project."""
+"""Step handlers of `land`: review and write a session's changes, then update its copy to the project."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 LOCK: Final = "landing.lock"
 LANDED: Final = "landed.json"
-"""File of a session: the states of the paths that its last landing decided."""
+"""File of a session with the states of the paths that the last review decided."""
 FEEDBACK: Final = "feedback.md"
 OWN: Final = (".git", ".tideate")
-"""Paths of git and tideate, which a program of a session changes all the time."""
+"""Paths of git and tideate, which programs often change."""
 MOST_NAMED: Final = 5
 SHORT: Final = 8
 """Characters of a session's id that are shown."""
@@ -69,7 +69,7 @@ async def land(step: StepContext) -> dict[str, Any]:
 
 
 async def update(step: StepContext) -> dict[str, Any]:
-    """Bring the copy up to the project; undecided and later changes of the program stay in it."""
+    """Update the copy to the project; undecided and later changes of the program stay."""
     result: dict[str, Any] = step.results["land"]
     copy = await asyncio.to_thread(GuardedCopy.attach, project_root(step.workspace), result["session"])
     with _only_landing(copy):
@@ -121,7 +121,7 @@ async def _session(step: StepContext) -> GuardedCopy:
 def _only_landing(copy: GuardedCopy) -> Iterator[None]:
     """Keep other processes from landing the same session.
 
-    :raises RunIsOwned: another one does.
+    :raises RunIsOwned: another process is landing the session.
     """
     handle = open_private(copy.place / LOCK, os.O_RDWR | os.O_CREAT)
     try:
@@ -137,7 +137,7 @@ def _only_landing(copy: GuardedCopy) -> Iterator[None]:
 
 
 def _keep(copy: GuardedCopy, difference: ScratchDifference, still_open: set[str]) -> None:
-    """Store the states that were decided, so that the program's later changes are told apart."""
+    """Store the reviewed states, so that `update` recognizes later changes of the program."""
     files = {path: _state(images[1]) for path, images in difference.files.items() if path not in still_open}
     modes = {path: mode for path, (_, mode) in difference.modes.items() if path not in still_open}
     folders = [*difference.made, *difference.removed]
@@ -150,10 +150,10 @@ def _state(image: FileImage) -> list[str]:
 
 
 def _decided(copy: GuardedCopy, difference: ScratchDifference) -> ScratchDifference:
-    """Return the part of a difference that was decided."""
+    """Return the part of a difference that was decided and has not changed since."""
     try:
         kept = json.loads(read_regular(copy.place / LANDED))
-    except FileNotFoundError:  # an interrupted update ended: what is different now is new
+    except FileNotFoundError:  # an interrupted update is complete: all differences are new
         return ScratchDifference()
     states, known = kept["files"], difference.files.items()
     files = {path for path, images in known if states.get(path) == _state(images[1])}

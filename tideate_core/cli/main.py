@@ -280,7 +280,7 @@ def main() -> None:
 
 
 def end_options(words: list[str]) -> list[str]:
-    """Insert `--` before the program of `tideate guard`, so that its options are not ours.
+    """Insert `--` before the program of `tideate guard`, so that its options stay the program's.
 
     :param words: the arguments of `tideate`.
     """

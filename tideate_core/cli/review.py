@@ -166,7 +166,7 @@ class ReviewQuestion(_Question):
             sent = ", and send your comments" if self._unanswered else ""
             shown |= {"y": f"all that is open{but}{sent}", "o": FORGET}
         if self._check is not None:
-            shown["t"] = "run a check on what is accepted so far"
+            shown["t"] = "run a check on the accepted hunks"
         return Options({**shown, "d": "show again"}, {"a": "", **LEAVING})
 
     async def _all(self) -> Decision | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OWN = ("state", "login", "agents")
 """Sections allowed only in the user's own configuration."""
 IN_FILE = ("login", "agents")
-"""Of these, the ones allowed only in the user's file, since the shell does not read `setup()`."""
+"""Personal sections that `setup()` must not set, because the shell does not read it."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
 """Sections, by depth, with entries replaced as a whole: a key never reaches another address."""
 REPLACED = frozenset({(0, "telemetry")})

@@ -33,7 +33,7 @@ class AdapterConfig(_Section):
     base_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
     """Address of a server; without it, `model` is `PROVIDER:MODEL`."""
     model: str = ""
-    """Of a server or a provider; for an agent in `options`."""
+    """Model of a server or a provider; the model of an agent is in `options`."""
     acp: list[str] | None = Field(default=None, min_length=1)
     """Program and arguments of an agent that speaks ACP; no shell."""
     options: dict[str, str | bool] = Field(default_factory=dict)
@@ -71,7 +71,7 @@ class AdapterConfig(_Section):
     def _check_model(self) -> Self:
         if self.acp is not None:
             if self.base_url or self.model:
-                raise ValueError("acp names an agent's program: give its model as options.model")
+                raise ValueError("acp names an agent's program: set its model in options.model")
             return self
         if self.options:
             raise ValueError("options are for an agent, which `acp` names")
@@ -290,9 +290,9 @@ class WatchConfig(_Section):
     settle: float = Field(default=2.0, gt=0)
     """Seconds without a change until a snapshot."""
     keep: int = Field(default=100, ge=2)
-    """Snapshots that are kept; older ones are thinned out."""
+    """Number of snapshots to keep; the older they are, the farther apart they are kept."""
     max_mib: int = Field(default=1024, ge=1)
-    """In MiB, on disk; files of one snapshot beyond it are left out."""
+    """Maximum size on disk in MiB; a snapshot leaves out files over it."""
     leave_out: list[str] = [".tox", ".venv", "__pycache__", "node_modules", "venv"]
     """Names of ignored directories that are left out, besides caches."""
 
@@ -402,7 +402,7 @@ class AgentConfig(_Section):
     inherit: list[str] = Field(default_factory=list)
     """Names of variables to inherit even though they look like secrets."""
     permissions: Literal["allow", "ask"] = "allow"
-    """Answer to an agent that asks over ACP before a call: yes, since its changes are reviewed, or yours."""
+    """Answer to an agent that asks over ACP before a call: always yes, or the person's answer."""
 
 
 class LoginConfig(_Section):

@@ -118,7 +118,7 @@ class EditorFrontEnd:
         self._root_of = root_of
         self._lanes_of = lanes_of
         self._checks: dict[str, CheckAccepted] = {}
-        """By run, what checks the accepted part of its open review."""
+        """Functions that check the accepted part of an open review, by run."""
 
     async def check_review(self, params: dict[str, Any]) -> dict[str, Any]:
         """Run a check on the accepted hunks of an open review.

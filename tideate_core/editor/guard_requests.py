@@ -36,7 +36,7 @@ class GuardRequests:
         self._projects = projects
 
     async def prepare(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Prepare a session with the unsaved buffers; return the command that runs its program.
+        """Prepare a session with the unsaved buffers, and return the command that runs its program.
 
         :param params: `command`, as typed: quotes and backslashes count as in a shell. It may begin with
             `--agent NAME`.
@@ -66,7 +66,7 @@ class GuardRequests:
         return {"session": session_json(session), **_command(root, session, argv)}
 
     async def list(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the sessions, newest first; none outside of a project."""
+        """Return the sessions, newest first; no sessions outside of a project."""
         root = self._projects.root(params.get("folder"))
         found = [] if root is None else await asyncio.to_thread(list_sessions, root)
         return {"sessions": [session_json(one) for one in found]}
@@ -95,7 +95,7 @@ class GuardRequests:
     def _root(self, params: dict[str, Any]) -> Path:
         root = self._projects.root(params.get("folder"))
         if root is None:
-            raise ConfigError("this folder is in no project; make `.tideate` in the one to guard")
+            raise ConfigError("this folder is in no project; create `.tideate` in the project to guard")
         return root
 
 

@@ -1,4 +1,4 @@
-"""Work of an agent with tools of its own: turns in a guarded copy, landed until no comments are left."""
+"""Work of an agent with tools of its own: turns and landings until no comment is left."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class AgentWork:
     text: str = ""
     """Its answers."""
     last: str = ""
-    """The last of them."""
+    """The agent's last answer."""
     files: list[str] = field(default_factory=list)
     """Written files."""
     changed: bool = False
-    """The agent changed files, written or not."""
+    """True if the agent changed files, even if none was accepted."""
     feedback: str = ""
-    """Rejections that the agent was not told, as a prompt for the next run."""
+    """Rejections that the agent did not get yet, as a prompt for the next run."""
 
 
 async def work_and_land(
@@ -38,11 +38,11 @@ async def work_and_land(
     prompt: Prompt,
     check: Callable[[str], object] = len,
 ) -> AgentWork:
-    """Let an agent work, and land its changes; it works again as long as the person comments on them.
+    """Let an agent work, and land its changes; repeat as long as the person comments on them.
 
     After a crash, a turn is neither repeated nor landed again.
 
-    :param check: raises an error for an answer that cannot be used; then nothing of its turn is landed.
+    :param check: raises an error for an unusable answer; then no change of its turn lands.
     :raises Declined: the person accepted nothing.
     """
     work = AgentWork()

@@ -198,7 +198,7 @@ class ConfirmationRequest:
     unread: str = ""
     """Why an earlier draft cannot be used; empty: it can, or there is none."""
     check: CheckAccepted | None = None
-    """Runs a check on what a partial answer to a review accepts; None: not offered."""
+    """Runs a check on the accepted part of a review; None: not offered."""
 
     def as_json(self) -> dict[str, Any]:
         shape = {name: getattr(self, name) for name in self.__slots__ if name != "check"}

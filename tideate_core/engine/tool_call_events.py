@@ -34,7 +34,7 @@ class EmitOfStep(Protocol):
 class CallEvents:
     """Events of one tool call, until `end`; all have the same number as `call`.
 
-    :param summary: the call in one line; empty: made of its arguments.
+    :param summary: the call in one line; by default, made from its arguments.
     """
 
     def __init__(

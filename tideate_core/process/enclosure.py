@@ -1,4 +1,4 @@
-"""Enclosure: the part of the machine that a guarded program may see and write, and a report of its end."""
+"""Enclosure: limits on the files, network and rights of a guarded program, and a report at its end."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 PRIVATE: tuple[str, ...] = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108 each program gets its own
 """Directories that are empty and private in an enclosure."""
 KEPT: Final = ("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/wrappers")
-"""Programs and libraries that some systems keep there."""
+"""Directories of programs and libraries on some systems."""
 SOCKETS: Final = Path("/proc/net/unix")
 MOST_SOCKETS: Final = 200
 _SMALL: Final = 1 << 24
-"""Bytes of a file system for a few files."""
+"""Size in bytes of a file system for a few files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """Limits of a guarded program; it also gets no capabilities and ends with the guard."""
+    """Limits of a guarded program, which has no capabilities and ends with the guard."""
 
     home: Path
-    """Its changes are reported and discarded."""
+    """Home directory, whose changes are reported and discarded."""
     writable: tuple[Path, ...] = ()
     """Directories and files whose changes are kept; missing ones are left out."""
     kept: tuple[Path, ...] = ()
@@ -110,7 +110,7 @@ class Enclosure:
         )
 
     def _outermost(self, paths: Iterable[Path]) -> list[Path]:
-        """Return the paths that are not below a writable one."""
+        """Return the paths outside of all writable directories."""
         return [
             path
             for path in paths
@@ -131,7 +131,7 @@ def _is_below(path: Path, roots: Iterable[Path]) -> bool:
 
 
 def _memory(part: int) -> int:
-    """Return a part of the machine's memory in bytes."""
+    """Return a fraction of the machine's memory in bytes."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // part
 
 
@@ -168,16 +168,16 @@ NOT_SHADED: Final = (
     "system is older than Linux 6.6"
 )
 SEES_PROCESSES: Final = "agents see the names of all processes, because a part of /proc is hidden here"
-REACHES_SOCKETS: Final = "agents reach abstract sockets of your programs, which Linux 6.12 prevents"
-ALLOW: Final = "the page Security of the documents has an AppArmor profile that allows it for tideate alone"
+REACHES_SOCKETS: Final = "agents can connect to abstract sockets of your programs; Linux 6.12 prevents this"
+ALLOW: Final = "the page Security of the documents has an AppArmor profile that allows it only for tideate"
 
 
 @dataclass(frozen=True, slots=True)
 class EnclosureSupport:
-    """Promises about guarded programs that hold on this system."""
+    """Support of this system for enclosures."""
 
     reason: str
-    """Why programs cannot be enclosed; empty if they can."""
+    """Reason why programs cannot be enclosed; empty if they can."""
     notices: tuple[str, ...] = ()
 
     @property
@@ -194,7 +194,7 @@ class EnclosureSupport:
 
 
 def enclosure_support() -> EnclosureSupport:
-    """Try an enclosure; blocking, about 50 ms. It leaves no files."""
+    """Try an enclosure; blocking, about 50 ms. No files remain."""
     inside = Enclosure(Path.home())
     try:
         held = Namespaces.hold(inside.mounts([]), inside.rules)
@@ -218,7 +218,7 @@ class OutsideChange:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """Program and the seconds that it ran."""
+    """Program and its running time in seconds."""
 
     command: str
     seconds: float
@@ -229,11 +229,11 @@ class EscapeReport:
     """Actions of a guarded program outside of its copy."""
 
     outside: int = 0
-    """Discarded changes of the home directory."""
+    """Number of discarded changes in the home directory."""
     named: tuple[OutsideChange, ...] = ()
-    """The first of them."""
+    """First discarded changes."""
     longest: tuple[Ran, ...] = ()
-    """Programs that ran longest, without those of a few seconds."""
+    """Programs with the longest running times, if over a few seconds."""
     ended: tuple[str, ...] = ()
     """Programs that were still running and were ended."""
     refused: Mapping[str, str] = field(default_factory=dict)

@@ -4,9 +4,9 @@ A program with a slash is a path relative to the directory; any other is looked 
 the namespaces. Entering needs a process without threads, hence this separate one. Only its child is in the
 pid namespace: the process itself forwards signals and ends as the child does, and the child ends with it.
 
-If that other process may gain no privileges, as the holder of an enclosure, neither may the program. It loses
-all capabilities, gets the same limits, and leads a session of its own, with the terminal on its standard
-input if no other session has it. With PID 0 nothing is entered, and the program only leads such a session.
+If the other process cannot gain privileges, such as the holder of an enclosure, the program cannot either.
+It loses all capabilities, gets the same limits, and leads a session of its own. The session takes the
+terminal on standard input, unless another session has it. With PID 0, the program only leads such a session.
 This file imports nothing of this package: it must start within milliseconds.
 """
 
@@ -26,12 +26,12 @@ CAP_SYS_ADMIN = 21
 MOST_CAPABILITIES = 64
 CAPABILITIES_VERSION = 0x20080522
 LANDLOCK_CREATE_RULESET, LANDLOCK_RESTRICT_SELF = 444, 446
-"""System calls, of the same number on all machines but Alpha."""
+"""Numbers of system calls, the same on all machines but Alpha."""
 LANDLOCK_SCOPES = 6
 """Version of Landlock that confines abstract sockets."""
 SCOPE_ABSTRACT_UNIX_SOCKET = 1
 KEYCTL = {"x86_64": 250, "aarch64": 219}
-"""System call, by machine."""
+"""Number of the system call, by machine."""
 KEYCTL_JOIN_SESSION_KEYRING = 1
 NOT_RUN = 127
 """Exit status for a program that cannot be run, as in a shell."""
@@ -88,10 +88,10 @@ def _enclose(limits: dict[int, tuple[int, int]]) -> None:
 
     for kind, limit in limits.items():
         resource.setrlimit(kind, limit)
-    # until the program is there, its neighbours must not reach this process's files
+    # other processes inside must not open this process's files before the program runs
     _check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
     for capability in range(MOST_CAPABILITIES):
-        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for those that the system does not have
+        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for capabilities that the system lacks
     libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     _check(libc.capset((ctypes.c_uint32 * 2)(CAPABILITIES_VERSION, 0), (ctypes.c_uint32 * 6)()))
     _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))

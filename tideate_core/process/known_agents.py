@@ -1,4 +1,4 @@
-"""Table of agents: their programs, their directories, their keys; enclosure and environment for each."""
+"""Table of known agents: programs, directories, keys; the enclosure and environment of each agent."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ XDG: Final = {
     ".local/share": "XDG_DATA_HOME",
     ".local/state": "XDG_STATE_HOME",
 }
-"""Variables that name another directory than these below the home directory."""
+"""Variables that move these directories below the home directory."""
 _SECRET: Final = re.compile(
     r"(^|_)(API_?KEY|ACCESS_KEY|SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE_KEY)(_|$)"
 )
@@ -178,7 +178,7 @@ _REACHES_OUT: Final = re.compile(
     r"^(NVIM|TIDEATE|DBUS_|GPG_|SSH_A|VSCODE_)|_(SOCK|SOCKET|LISTEN_ON)$"
     r"|^(DISPLAY|NVIM|TMUX|WAYLAND_DISPLAY|XAUTHORITY|XDG_RUNTIME_DIR)$"
 )
-"""Names of variables that lead to other programs of the user."""
+"""Names of variables with addresses of other programs of the user."""
 
 
 def agent_named(name: str) -> KnownAgent | None:
@@ -273,7 +273,7 @@ def _outward(home: Path, known: KnownAgent) -> Iterable[Path]:
 
 
 def _place(home: Path, path: str) -> Path:
-    """Return the place of a path below the home directory, as variables move it."""
+    """Return the location of a path below the home directory, which variables can move."""
     for prefix, variable in XDG.items():
         base = os.environ.get(variable, "")
         if base.startswith("/") and path.startswith(f"{prefix}/"):

@@ -50,7 +50,7 @@ class Hide:
 
 @dataclass(frozen=True, slots=True)
 class ReadOnly:
-    """No write to any mount so far, and no devices and setuid programs there; sources keep their state."""
+    """Make all earlier mounts read-only, without devices and setuid programs; sources keep their state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Shade:
 
 @dataclass(frozen=True, slots=True)
 class Proc:
-    """`/proc` with the processes of the namespace only."""
+    """`/proc` with only the processes of the namespace."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ MS_REC, MS_PRIVATE = 0x4000, 1 << 18
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 MNT_DETACH = 2
 OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442
-"""System calls, of the same number on all machines but Alpha."""
+"""Numbers of system calls, the same on all machines but Alpha."""
 OPEN_TREE_CLONE = 1
 MOVE_MOUNT_BOTH_EMPTY_PATH = 0x4 | 0x40
 AT_FDCWD, AT_EMPTY_PATH, AT_RECURSIVE = -100, 0x1000, 0x8000
@@ -54,16 +54,16 @@ GRACE = 3.0
 """Seconds; guards give programs two seconds to end."""
 POLL = 0.02
 OWN_PID_MAX, LOWEST_PID_MAX = (6, 14), 301
-"""Version of the system since which a pid namespace has a maximum of its own."""
+"""First version of Linux in which a pid namespace has its own maximum of processes."""
 LOOK = 2.0
 """Seconds between two looks at the running programs."""
 LONGEST = 200
-"""Bytes of a command that a report shows."""
+"""Maximum bytes of a command in a report."""
 MOST_NAMED, MOST_SEEN, MOST_LONGEST = 50, 1_000, 5
 MOST_KEPT = 1 << 24
 """Bytes of a file that is kept."""
 MOST_FILES, MOST_SHADED = 1_000_000, 100_000
-"""Files and directories of a file system in memory, and of changes that are discarded."""
+"""Maximum number of files and directories of a file system in memory, and of discarded changes."""
 MAPS = ("uid_map", "gid_map")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 LINKS = {
@@ -135,7 +135,7 @@ def _say(words: str) -> None:
         sys.stdout.write(f"{words}\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        os._exit(0)  # nobody reads it any more
+        os._exit(0)  # the reader is gone
 
 
 class View:
@@ -173,7 +173,7 @@ class View:
             os.close(place)
 
     def _open_overlay(self, one: dict[str, Any]) -> Iterator[int]:
-        # mounted and taken away again: the upper layer cannot be written if it is below a read-only mount
+        # mounted and unmounted again: below a read-only mount, the upper layer cannot be written
         layers = [*one["lowers"], one["upper"], one["work"]]
         _mount_overlay(one["place"], [os.open(layer, os.O_PATH | os.O_DIRECTORY) for layer in layers])
         yield _clone(one["place"])
@@ -262,7 +262,7 @@ class View:
         _move(tree, place)
 
     def _make_place(self, place: str, *, directory: bool = True) -> None:
-        """Create a place for a mount if it is missing, as below a directory that an earlier mount covers."""
+        """Create a missing place for a mount, for example in a directory that an earlier mount covers."""
         if os.path.exists(place):
             return
         above = os.path.dirname(place)
@@ -343,7 +343,7 @@ def _has(path: str, attribute: str) -> bool:
 
 
 class Watched:
-    """Processes in the namespace, as far as looks at them tell."""
+    """Processes in the namespace, seen by regular looks."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[int, int], tuple[str, float]] = {}
@@ -351,7 +351,7 @@ class Watched:
         self._ticks = os.sysconf("SC_CLK_TCK")
 
     def look(self) -> list[str]:
-        """Note the running processes; returns their commands."""
+        """Record the running processes; return their commands."""
         if os.readlink("/proc/self") != "1":
             return []  # all processes of the machine
         now = time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -376,7 +376,7 @@ class Watched:
         return found
 
     def end(self) -> dict[str, Any]:
-        """End all other processes; returns which ran longest and which still lived."""
+        """End all other processes; return the longest-running and the remaining ones."""
         lived = self.look()
         for number in (signal.SIGTERM, signal.SIGCONT):
             _signal_others(number)
@@ -391,7 +391,7 @@ class Watched:
 
 
 def _signal_others(number: int) -> bool:
-    """Send a signal to all other processes in the namespace; returns whether there are any."""
+    """Send a signal to all other processes in the namespace; return whether there are any."""
     try:
         os.kill(-1, number)
     except ProcessLookupError:
@@ -400,14 +400,14 @@ def _signal_others(number: int) -> bool:
 
 
 def _await_others() -> None:
-    """Give all other processes time to end, as their guards make them."""
+    """Wait for all other processes to end; their guards end them."""
     end = time.monotonic() + GRACE
     while _signal_others(0) and time.monotonic() < end:
         time.sleep(POLL)
 
 
 def _limit(rules: dict[str, Any]) -> None:
-    """Set limits of this process, which `enter.py` copies."""
+    """Set limits of this process. `enter.py` copies them."""
     import resource
 
     if rules["network"] == "loopback":
@@ -492,7 +492,7 @@ def _mount_memory(place: str, size: int, mode: int, files: int = MOST_FILES) -> 
 
 
 def _clone(path: str) -> int:
-    """Return the descriptor of a copy of a mount, with the mounts below it, that is not attached yet."""
+    """Return the descriptor of an unattached copy of a mount, with the mounts below it."""
     flags = OPEN_TREE_CLONE | AT_RECURSIVE | os.O_CLOEXEC
     tree: int = libc.syscall(OPEN_TREE, AT_FDCWD, os.fsencode(path), flags)
     _check(int(tree < 0))

@@ -30,7 +30,7 @@ INSTALLED: Final = Path("/usr/local/lib/tideate/namespace-holder")
 _START_WITHIN: Final = 10.0
 """Seconds."""
 _END_WITHIN: Final = 10.0
-"""Seconds; processes in the namespaces have a part of them before they are killed."""
+"""Seconds until the namespaces end, with some time for their processes before they are killed."""
 SETTINGS: Final = Path("/proc/sys")
 SWITCHES: Final = {
     "kernel.apparmor_restrict_unprivileged_userns": "1",
@@ -51,7 +51,7 @@ class Namespaces:
         self.pid = 0
         """Pid of the holder, which is in the namespaces."""
         self.notices: tuple[str, ...] = ()
-        """Parts of the plan that the system refuses: `unshaded` or `processes`."""
+        """Unsupported parts of the plan: `unshaded` or `processes`."""
         self.report: dict[str, Any] = {}
         """The holder's report, after `close`; empty without rules or if it was killed."""
         self._program = program
@@ -96,7 +96,7 @@ class Namespaces:
         return self._holder is not None and not select.select([self._holder], [], [], 0)[0]
 
     def view(self, path: Path) -> Path:
-        """Return a path of the namespaces as this process sees it."""
+        """Return the path of a file in the namespaces for this process."""
         return Path(f"/proc/{self.pid}/root", path.relative_to("/"))
 
     def close(self) -> None:
@@ -144,13 +144,13 @@ def open_first_overlay(holder: int) -> int:
 
 
 def _is_current(installed: Path) -> bool:
-    """Return whether an installed holder is the one of this version."""
+    """Return whether the installed holder equals the holder of this version."""
     size = Path(HOLDER).stat().st_size if installed.exists() else 0
     return size > 0 and read_bounded(installed, size) == read_bounded(Path(HOLDER), size)
 
 
 def _switched_off() -> str:
-    """Describe the setting that may be the reason; empty if none."""
+    """Describe a system setting that may forbid namespaces; empty if there is none."""
     for name, off in SWITCHES.items():
         value = read_bounded(SETTINGS / name.replace(".", "/"), _LONGEST_SETTING)
         if value is not None and value.decode().strip() == off:

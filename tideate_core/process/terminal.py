@@ -75,10 +75,10 @@ class _Relay:
         self._guard = started.guard
         self._terminal = started.terminal
         self._modes = modes
-        """Modes of our terminal before all keys were passed on."""
+        """Modes of our terminal before raw mode."""
         self._loop = asyncio.get_running_loop()
         self._closed = asyncio.Event()
-        """No process has the terminal open any longer."""
+        """True after the last process closed the terminal."""
         self._pending = bytearray()
         """Keys that the program has not taken yet."""
         self._hung_up = False
@@ -151,7 +151,7 @@ class _Relay:
         self._pass_on()
 
     def _pass_on(self) -> None:
-        """Write keys; a program that does not read must not block the screen."""
+        """Write keys without blocking, even if the program does not read."""
         assert self._terminal is not None  # noqa: S101 only then
         try:
             del self._pending[: os.write(self._terminal, self._pending)]

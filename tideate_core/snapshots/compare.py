@@ -106,7 +106,7 @@ def compare(then: Manifest, now: Tree) -> Comparison:
 
 
 def limited_to(found: Comparison, paths: Collection[str]) -> Comparison:
-    """Return the part of a comparison at or below some paths, with the deleted directories around it."""
+    """Return the part of a comparison at or below some paths, including their deleted parent directories."""
     below = Below(paths)
     around = {directory for was in found.deleted if was.path in below for directory in above(was.path)}
     return Comparison(

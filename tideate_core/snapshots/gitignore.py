@@ -38,7 +38,7 @@ class IgnoredPaths:
 
 
 class AllIgnored(IgnoredPaths):
-    """Answer without git: every directory counts as ignored, so that only the filter of a scan decides."""
+    """Query without git: every directory is ignored, so that only the filter of a scan decides."""
 
     def has_directory(self, path: str, name: str) -> bool:
         return True

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 RECORD: Final = "session.json"
 OWNER: Final = "owner.lock"
-"""Locked by the process that runs the program."""
+"""Lock file of the process that runs the program."""
 LOOKED_AT: Final = 0.5
-"""Seconds to wait for the lock: a process that looks for the owner holds it for a moment."""
+"""Seconds to wait for the lock: a process that checks for an owner holds it briefly."""
 SHORT: Final = 8
 MOST_NAMED: Final = 5
 DAMAGED: Final = "(damaged record)"
@@ -249,7 +249,7 @@ async def finish_session(root: Path, session_id: str) -> bool:
 
 
 def relocate_sessions(root: Path) -> None:
-    """Give the guarded copies of a moved project its new path; blocking."""
+    """Record the new path of a moved project in its guarded copies; blocking."""
     from tideate_core.snapshots.guarded.record import Record
 
     directory = sessions_directory(root)

@@ -26,7 +26,7 @@ class SnapshotLimits:
     ignored_directories: bool = False
     """Include directories that git ignores, such as `node_modules`."""
     left_out: tuple[str, ...] = ()
-    """Names of ignored directories to leave out nevertheless; with any, caches are left out, too."""
+    """Names of ignored directories to leave out; caches are left out if there are names."""
     max_stored: int | None = None
     """Bytes on disk of the snapshots of one series."""
 

@@ -38,7 +38,7 @@ UNSURE: Final = bytes(WIDTH)
 """Stamp of a name that must be checked again; no file on disk has it."""
 _TEXT: Final = ("utf-8", "surrogateescape")
 _OTHER_CLOCK: Final = 2_000_000_000
-"""Nanoseconds that another file system's clock may be behind."""
+"""Maximum lag of another file system's clock, in nanoseconds."""
 _parts = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
 
 log = logging.getLogger(__name__)
@@ -82,8 +82,8 @@ def file_name(limits: SnapshotLimits) -> str:
 def file_system_time(handle: int, root: Path) -> int:
     """Return the current time of a file system's clock, in nanoseconds.
 
-    :param handle: of an own file, whose times change.
-    :param root: if it is in another file system, the result is a safe time in the past.
+    :param handle: descriptor of a file of tideate, whose times change.
+    :param root: directory to scan; in another file system, the result is a safe time in the past.
     """
     os.utime(handle)
     status = os.fstat(handle)
@@ -116,7 +116,7 @@ def with_unsure_stamps(
     A file written at the moment of the scan may be written again within the same clock tick. It is read
     again, as with git's index.
 
-    :param prefix: of its paths.
+    :param prefix: prefix of the folder's paths.
     :param entries: paths of the snapshot; other names are checked again.
     :param read: stamps of the files at the time of reading.
     :param clock: start of the scan, in nanoseconds.

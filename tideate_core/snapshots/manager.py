@@ -102,9 +102,9 @@ class SnapshotManager:
 
         :param pin: id of a run that may need it: it is not evicted until `release(pin)`.
         :param progress: called with the bytes read and the total, from one thread.
-        :param series: has its own retention; a snapshot that equals the newest one of a named series is
-            dropped.
-        :returns: its id, or the id of the equal one.
+        :param series: name of a series with its own retention; a snapshot that equals the newest one of the
+            series is dropped.
+        :returns: the snapshot's id, or the id of the equal one.
         :raises OutsideRoot: the root is the home directory or above it, or a link leads out of it.
         :raises WorkspaceError: it cannot be written; no part of it is left.
         """
@@ -211,7 +211,7 @@ class SnapshotManager:
         """Return the differences from a snapshot, sorted by path.
 
         :param changes: include the changed lines.
-        :param paths: only at and below these, relative to the root; empty: everywhere.
+        :param paths: files and directories to compare, relative to the root; empty: the whole project.
         :raises SnapshotNotFound: no snapshot has this id.
         :raises WorkspaceError: it is damaged.
         """
@@ -263,7 +263,7 @@ class SnapshotManager:
         Newer files stay unless `delete_added` is set; ignored files are never deleted. A cancellation during
         the writes takes effect after them.
 
-        :param paths: only at and below these, relative to the root; empty: everywhere.
+        :param paths: files and directories to restore, relative to the root; empty: the whole project.
         :param on_write: called before the first write.
         :raises SnapshotNotFound: no snapshot has this id.
         :raises RollbackConflict: a file has unsaved changes in the editor; nothing was restored.
@@ -332,7 +332,7 @@ class SnapshotManager:
         return RecoveryResult(tuple(names), tuple(left)) if names or left else None
 
     def _capture(self, lock: int, progress: Progress, target: str | None = None) -> Capture:
-        """Return a capture; to compare with a snapshot, it has the filter of that snapshot."""
+        """Return a capture; for a comparison with a snapshot, use the snapshot's filter."""
         limits = self._limits
         if target is not None:
             limits = limits.with_filter(read_header(find_manifest(self._directory, target)).filter)

@@ -58,7 +58,7 @@ class Snapshot:
 
 
 class CaptureFilter(BaseModel):
-    """Limits that decided on the files of a snapshot."""
+    """Limits that selected the files of a snapshot."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -91,7 +91,7 @@ class Header(BaseModel):
     """Digest of the rest of the manifest."""
     pinned: tuple[str, ...] = ()
     series: str = ""
-    """Snapshots with their own retention; empty for those of a person or a run."""
+    """Series with its own retention; empty for snapshots of a person or a run."""
     filter: CaptureFilter | None = None
 
     def snapshot(self) -> Snapshot:

@@ -1,7 +1,7 @@
 """Changes of a project's files since the last look, by the stamps of all paths; no file is read.
 
-A poll works on every file system and needs no watch for each directory. Its cost is known, so that the caller
-can bound its share of a processor.
+A poll works on every file system and needs no watch for each directory. The caller measures its duration, and
+can limit its share of a processor.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Changed(NamedTuple):
 
 
 class ChangePoll:
-    """Looks at all paths below a root.
+    """Poll of all paths below a root.
 
-    :param limits: decide on the ignored directories to enter. No git is asked: a directory that `left_out`
-        names is not entered, tracked or not.
+    :param limits: select the ignored directories to enter. A poll does not use git: it never enters a
+        directory with a name in `left_out`, even a tracked one.
     """
 
     def __init__(self, root: Path, limits: SnapshotLimits) -> None:
@@ -39,7 +39,7 @@ class ChangePoll:
         self._folders: Mapping[str, Folder] = {}
 
     def look(self) -> Changed:
-        """Return the changes since the last look, at first all paths; blocking."""
+        """Return the changes since the last look; the first look returns all paths; blocking."""
         limits = self._limits
         found = scan(
             self._root,

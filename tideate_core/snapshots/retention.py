@@ -63,7 +63,7 @@ def evict(directory: Path, keep: int, spare: str, series: str = "") -> list[str]
     A named series is thinned out instead: the older its snapshots are, the farther apart they are kept.
 
     :param keep: number of unpinned snapshots that stay; pinned ones always stay.
-    :param spare: a snapshot that stays in any case.
+    :param spare: a snapshot that always stays.
     """
     found, _ = read_headers(directory)
     loose = [header for header in found if not header.pinned and header.series == series]
@@ -166,7 +166,7 @@ def _half_empty(packs: Packs, needed: Mapping[str, int]) -> list[Pack]:
 def _merge(
     directory: Path, found: list[Header], choose: Callable[[Packs, Mapping[str, int]], list[Pack]]
 ) -> bool:
-    """Merge chosen packs without the unneeded contents; a kill leaves duplicate contents for a time.
+    """Merge chosen packs without the unneeded contents; a kill can leave duplicate contents for some time.
 
     :param choose: takes the packs and the needed bytes of each.
     :returns: whether there were any.

@@ -67,7 +67,7 @@ def scan(
 
     :param query: git query of ignored paths for the root; None asks no git, and counts every directory as
         ignored.
-    :param folders: their earlier listing.
+    :param folders: earlier listing of the folders.
     :param enter_all: enter ignored directories.
     :param enter: directories to enter even if they are ignored.
     :param leave: directories that count as ignored.

@@ -39,7 +39,7 @@ class CheckResult:
     """`passed`, `failed`, or another status in words."""
     report: str = ""
     checks: tuple[str, ...] = ()
-    """Checks to choose from; then none has run."""
+    """Names of checks to choose from; if there are any, no check has run."""
 
     def as_json(self) -> dict[str, Any]:
         shape = {"check": self.check, "status": self.status, "report": self.report}
@@ -47,7 +47,7 @@ class CheckResult:
 
 
 CheckAccepted = Callable[[Any, str], Awaitable[CheckResult]]
-"""Takes the value of an answer, and the name of a check; empty: the only one, or a choice."""
+"""Function of a partial answer and the name of a check; an empty name means the only check, or a choice."""
 
 
 class _Missing:
@@ -200,7 +200,7 @@ class ModelAccess(Protocol):
         ...
 
     def agent(self, adapter: str | None = None) -> AcpAgent | None:
-        """Return the agent that an adapter is, with tools of its own; None: it is a model.
+        """Return the agent of an adapter; None if the adapter is a model.
 
         :param adapter: name of an adapter; None: the run's.
         :raises UnknownAdapter: no agent has this name.
@@ -339,7 +339,7 @@ class PersonAccess(Protocol):
         """Ask the person; the caller handles a refusal.
 
         :param executed: files that other tools execute automatically; the question warns about them.
-        :param check: runs a check on what a partial answer to a review accepts.
+        :param check: runs a check on the accepted part of a review.
         """
         ...
 

@@ -22,7 +22,7 @@ LONGEST_WAIT: Final = 7 * 24 * 3_600_000
 
 DEFAULT_AGENT: Final = "assistant"
 ACP: Final = "acp:"
-"""Prefix of a step's agent that is a program with tools of its own."""
+"""Prefix of an agent that is a program with tools of its own."""
 KNOWN_AGENTS: Final = frozenset({DEFAULT_AGENT})
 """Agents that a step may name by default; only `checking` reports others, so stored runs stay readable."""
 

@@ -28,7 +28,7 @@ class Hunk:
     old: tuple[str, ...]
     new: tuple[str, ...]
     conflict: bool = field(default=False, compare=False)
-    """Both sides of a merge changed these lines, so that only a decision about this hunk accepts it."""
+    """True if both sides of a merge changed these lines; the hunk can only be accepted by itself."""
 
     @property
     def end(self) -> int:
@@ -73,7 +73,7 @@ class FileChange:
     """The texts are the exact bytes of the file, including the last line end and each ``\\r``."""
 
     conflict: bool = False
-    """Both sides of a merge changed the file, and it is decided as a whole."""
+    """True if both sides of a merge changed the file, so that it is accepted or rejected as a whole."""
     parts: tuple[Hunk, ...] = field(default=(), compare=False)
     """Hunks fixed by earlier decisions; a new comparison could split repeated lines differently."""
 
@@ -236,11 +236,11 @@ def merge_text(base: str, theirs: str, ours: str) -> str | None:
 
 
 def merge_hunks(base: str, theirs: str, ours: str) -> list[Hunk]:
-    """Return the changes from `base` to `ours` as ordered hunks of `theirs`.
+    """Merge the changes from `base` to `ours` into `theirs`, as ordered hunks of `theirs`.
 
     A change in both is left out. A conflict hunk replaces the other side's lines, except that lines inserted
     at the same place follow the other side's. A hunk is also a conflict if equal lines around it allow
-    another place, which touches a change of the other side.
+    another place that touches a change of the other side.
     """
     lines, now = lines_of(base), lines_of(theirs)
     their = [_Movable.of(hunk, lines) for hunk in diff_lines(lines, now)]
@@ -276,7 +276,7 @@ def _conflicting(
 ) -> list[Hunk]:
     """Return the conflict hunk of clashing hunks; none if both sides have the same lines.
 
-    :param shift: of lines above them, from the base to the other side's text.
+    :param shift: offset of line numbers from the base to the other side's text.
     """
     start, end = min(own[0].start, their[0].start), max(own[-1].end, their[-1].end)
     grown = sum(len(hunk.new) - len(hunk.old) for hunk in their)
@@ -323,7 +323,7 @@ class _Nearness:
                 self._possible.update(one.places)
 
     def touches(self, hunk: _Movable) -> bool:
-        """Return whether a hunk touches one of these at another equivalent place."""
+        """Return whether a hunk touches one of these places, directly or at an equivalent place."""
         return not (self._possible if hunk.is_fixed else self._all).isdisjoint(hunk.places)
 
 
@@ -377,7 +377,7 @@ class _Movable:
 
     @property
     def is_fixed(self) -> bool:
-        """No other place gives the same text."""
+        """True if no other place gives the same text."""
         return self.highest.start == self.hunk.start and self.last_end == self.hunk.end
 
     @property

@@ -79,7 +79,7 @@ def document_of(image: FileImage) -> Document | None:
 
 
 def style_of(document: Document) -> tuple[str, bool, bool]:
-    """Return line end, whether the last line has one, and whether there is a byte order mark."""
+    """Return the line end, whether the last line has one, and whether the text has a byte order mark."""
     return document.newline, document.final_newline, document.bom
 
 

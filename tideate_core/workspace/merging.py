@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.workspace import Workspace
 
 MOST_MOVES = 1000
-"""Most removed and created files that are compared to detect moves with edits."""
+"""Maximum number of removed and created files to compare for moves with edits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class _Merge:
         before, after = document_of(base), document_of(ours)
         if change.exact or before is None or after is None or not _converts(before, after):
             return
-        self._left[change.path] = "the program also changed the line ends: land it again for these"
+        self._left[change.path] = "the program also changed the line ends; land again to review these"
 
     def _name_directories(self) -> None:
         created = {path for path, (_, ours) in self._files.items() if ours.state != ABSENT}
@@ -208,7 +208,7 @@ def _is_gone(before: FileImage, after: FileImage) -> bool:
 
 
 def merged_file(path: str, base: FileImage, ours: FileImage, now: _Now) -> FileChange | None:
-    """Return the change of one file from `now` to a merge with `ours`; None if it has the change already."""
+    """Return the change of a file from `now` to a merge with `ours`; None if `now` has the change already."""
     image = now.image
     if image.state.kind == "directory":
         image = FileImage(ABSENT)
@@ -258,7 +258,7 @@ def _merged_text(
     *,
     unsaved: bool,
 ) -> FileChange | None:
-    """Merge texts; the current line ends stay, unless the other program changed them."""
+    """Merge texts; current line ends stay unless the other program changed them."""
     before, current, ours = documents
     is_new = base.state == ABSENT
     exact = not is_new and not (before.text and ours.text and style_of(before) == style_of(ours))

@@ -1,4 +1,4 @@
-"""Agent that speaks ACP, as an adapter: answers prompts in a copy of the project that is thrown away."""
+"""Adapter for an agent that speaks ACP; each prompt runs in a copy of the project, which is discarded."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ INSTALL: Final = {
 }
 """Commands that install known agents."""
 SILENCE: Final = 1800.0
-"""Seconds without a sign of an agent, whose tools may take long."""
+"""Seconds that an agent may be silent; its tools may take long."""
 TYPED: Final = (
     "Answer with one JSON value in a fenced code block, and nothing else. It must match this JSON Schema:\n\n"
     "```json\n{schema}\n```"
@@ -61,11 +61,11 @@ class AcpAgent:
 
     :param name: name of the adapter.
     :param command: program and arguments.
-    :param root: the project; None: there is none, and the agent cannot be asked.
-    :param config: of which `[agents]` has the agent's limits.
+    :param root: the project; without one, the agent cannot be asked.
+    :param config: the configuration, with the agent's limits in `[agents]`.
     :param settings: values of the session's options.
     :param silence: see `AgentSession`.
-    :param attempts: answers that may fail to match a schema.
+    :param attempts: maximum number of answers until one matches the schema.
     """
 
     demonstration = False
@@ -122,15 +122,15 @@ class AcpAgent:
         raise AssertionError("an attempt returns or raises")
 
     def _lost(self, difference: ScratchDifference) -> str:
-        """Return a notice about changes that are thrown away; empty without any."""
+        """Return a notice about discarded changes; empty if there are none."""
         count = len(difference.files)
         if not count:
             return ""
         files = f"{count} file{'' if count == 1 else 's'}"
-        return f"{self.name} changed {files} in a copy that is thrown away; `agent` reviews changes instead"
+        return f"{self.name} changed {files} in a copy that is discarded; use `agent` to review changes"
 
     async def check_turn(self, prompt: Prompt) -> None:
-        """Check that a turn can begin, before a copy is made for it; a preview ends here.
+        """Check that a turn can begin, before its copy is made; a preview ends here.
 
         :raises AdapterUnavailable: the agent or its library is missing.
         """
@@ -155,7 +155,7 @@ class AcpAgent:
 
         :param earlier: the agent's id of a session to continue, if it can.
         :raises AdapterUnavailable: the agent or its library is missing, or it does not start.
-        :raises AdapterError: it refused.
+        :raises AdapterError: the agent refused the session.
         """
         environment = copy.environment(self._environment())
         # the enclosure replaces the agent's own limits
@@ -208,11 +208,11 @@ class AcpAgent:
         self.find(self._environment())
 
     async def aclose(self) -> None:
-        """Nothing is open: each turn has a process of its own."""
+        """Do nothing: each turn has a process of its own."""
 
     @property
     def asks(self) -> bool:
-        """The person answers the agent's requests for permission."""
+        """True if the person answers the agent's requests for permission."""
         own = self._config.agents.get(self._own)
         return own is not None and own.permissions == "ask"
 
@@ -244,7 +244,7 @@ class AcpAgent:
         from tideate_core.snapshots import GuardedCopy
 
         if self._root is None:
-            raise AdapterUnavailable(f"the agent {self.name!r} works in a project, and here is none")
+            raise AdapterUnavailable(f"the agent {self.name!r} needs a project, and there is none here")
         copy = await GuardedCopy.prepare(self._root)
         try:
             await self.open(copy)

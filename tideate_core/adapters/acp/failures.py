@@ -1,4 +1,4 @@
-"""Translation of an agent's protocol errors to tideate's, with the agent's words kept."""
+"""Translation of an agent's protocol errors to tideate's errors, with the agent's own message."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _KINDS: Final[tuple[tuple[re.Pattern[str], type[AdapterError]], ...]] = tuple(
         ),
     )
 )
-"""tideate's error by an agent's words: the protocol has a code only for a missing login."""
+"""Patterns of an agent's message and tideate's errors: the protocol only has a code for a missing login."""
 
 
 def agent_error(name: str, doing: str, error: RequestError, logins: Sequence[str] = ()) -> AdapterError:
-    """Return tideate's error for an agent's.
+    """Return tideate's error for an agent's protocol error.
 
     :param doing: the request that failed, as `start a session`.
     :param logins: the agent's ways to log in, in words.
@@ -51,7 +51,7 @@ def agent_error(name: str, doing: str, error: RequestError, logins: Sequence[str
 
 
 def said_by(error: RequestError) -> str:
-    """Return the words of an agent's error on one line, without secrets."""
+    """Return the message of an agent's error on one line, without secrets."""
     parts = [str(error), words_of(_details(error.data))]
     parts = list(dict.fromkeys(" ".join(cleaned(part).split()) for part in parts))
     said = hide_secrets(": ".join(filter(None, parts)) or f"error {error.code}", set())

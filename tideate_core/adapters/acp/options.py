@@ -60,7 +60,7 @@ def _values(options: Any) -> list[str]:
 
 
 def find_setting(name: str, options: Sequence[OfferedOption], key: str, value: str | bool) -> OfferedOption:
-    """Return the option that a setting means: by its id, else by its category.
+    """Return the option with an id, or else with a category.
 
     :param name: the agent's name, for messages.
     :raises ConfigError: there is no such option, or it has no such value.

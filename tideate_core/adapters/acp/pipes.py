@@ -1,4 +1,4 @@
-"""Process of an agent: JSON messages on its standard streams, all of them bounded.
+"""Process of an agent, with JSON messages of limited size on its standard streams.
 
 The SDK's transport is not used: it never reads the agent's standard error, leaves its children running, reads
 messages of any length, and logs lines that are no messages.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LONGEST_MESSAGE: Final = 32 << 20
 """Bytes of one message; agents send whole files in them."""
 MOST_NOISE: Final = 1 << 20
-"""Bytes of lines that are no messages, at which the agent is given up."""
+"""Bytes of lines that are no messages, after which the agent is unusable."""
 READ_SIZE: Final = 1 << 16
 KEPT_LINES: Final = 12
 """Last lines of other output, for error messages."""
@@ -42,7 +42,7 @@ LONGEST_LINE: Final = 300
 class AgentPipes:
     """Message transport of the SDK over a child process; made by `start`.
 
-    :ivar problem: why the agent was given up; None while it is usable.
+    :ivar problem: reason why the agent is unusable; None while it is usable.
     """
 
     def __init__(self, name: str, process: Process, guard: socket.socket) -> None:
@@ -96,7 +96,7 @@ class AgentPipes:
         await self._process.stdin.drain()
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next message; None after the last one, or if the agent was given up."""
+        """Return the next message; None after the last one, or if the agent is unusable."""
         assert self._process.stdout is not None  # noqa: S101 it was asked for
         while not self._ready:
             if self.problem is not None:
@@ -107,7 +107,7 @@ class AgentPipes:
                 self._held.clear()
                 return self._ready.popleft() if self._ready else None
             self._split(data)
-        await asyncio.sleep(0)  # a flood of messages leaves the event loop to others
+        await asyncio.sleep(0)  # let other tasks run during a flood of messages
         return self._ready.popleft()
 
     def _split(self, data: bytes) -> None:
@@ -139,7 +139,7 @@ class AgentPipes:
 
     @property
     def last_words(self) -> str:
-        """The last lines that the agent printed beside its messages, to follow an error; else empty."""
+        """Suffix of an error: the last lines that the agent printed beside its messages; else empty."""
         lines = [strip_control_sequences(line.decode("utf-8", "replace")).strip() for line in self._said]
         shown = [line for line in lines if line]
         return "; it printed:\n" + "\n".join(f"    {line}" for line in shown) if shown else ""

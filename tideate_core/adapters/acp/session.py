@@ -1,7 +1,7 @@
 """Session with an agent over ACP 1: handshake, prompts, permissions, cancellation.
 
-Files and terminals of the client are not offered: the agent works in its copy of the project by itself.
-Everything that depends on the protocol's version is in this package.
+The client offers no requests for files and terminals: the agent works in its own copy of the project.
+All code that depends on the protocol's version is in this package.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ QUIET: Final = 0.05
 _CANCELS: Final = re.compile("cancel|abort", re.IGNORECASE)
 """Ids of options that may end the turn."""
 LATEST: Final = 2.0
-"""Seconds after the answer for late updates."""
+"""Maximum seconds for late updates after an answer."""
 
 
 async def allow(_call: CallUpdate) -> bool:
@@ -56,7 +56,7 @@ class AgentSession:
     :param name: name of the adapter, for messages.
     :param cwd: root of the project as the agent sees it.
     :param permit: answers the agent's requests for permission.
-    :param silence: seconds without a sign of the agent after which a prompt fails.
+    :param silence: seconds that the agent may be silent before a prompt fails.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class AgentSession:
         self.id = ""
         """The agent's id of the session."""
         self.description = ""
-        """Name and version that the agent gives itself."""
+        """Name and version that the agent reports."""
         self.continued = False
-        """The session is an earlier one, with its conversation."""
+        """True if the session is an earlier one, with its conversation."""
         self.cost = 0.0
         """US dollars of the session so far, in all processes."""
         self.options: tuple[OfferedOption, ...] = ()
@@ -85,9 +85,9 @@ class AgentSession:
         self._updates: list[AgentUpdate] = []
         self._cancelled = asyncio.Event()
         self._asking = 0
-        """Permissions under way; their time is the person's."""
+        """Open requests for permission; the agent may be silent while the person decides."""
         self._failure: BaseException | None = None
-        """Raised by `permit`: ends the turn."""
+        """Error that `permit` raised; it ends the turn."""
 
     # -- beginning --------------------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ class AgentSession:
         except AdapterUnavailable:
             raise
         except AdapterError:
-            return None  # an expired session: the caller begins anew
+            return None  # an expired session: the caller starts a new one
 
     # -- a turn -----------------------------------------------------------------------------------------
 
@@ -209,9 +209,9 @@ class AgentSession:
         record.take(taken)
 
     async def _stir(self, within: float) -> None:
-        """Wait for the next sign of the agent.
+        """Wait for the next message of the agent.
 
-        :raises AdapterError: there was none in time, and no person is being asked.
+        :raises AdapterError: the agent was silent for too long while no person was asked.
         """
         while not self._stirred.is_set():
             try:
@@ -229,7 +229,7 @@ class AgentSession:
             raise self._failure
 
     async def _late(self) -> bool:
-        """Wait for updates after the answer; return whether some came."""
+        """Wait for updates after the answer; return whether there were any."""
         if self._updates:
             return True
         with suppress(TimeoutError):
@@ -284,11 +284,11 @@ class AgentSession:
         words = (
             f"the agent {self._name!r} {self._pipes.ending} before it could {doing}{self._pipes.last_words}"
         )
-        # a turn is not repeated unasked: it may have been long
+        # no automatic retry: a turn may take long
         return AdapterError(words) if began else AdapterUnavailable(words)
 
     async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
-        """Take a message of the agent."""
+        """Handle a message of the agent."""
         params = _mapping(params)
         if method == "session/update":
             self._take(params)

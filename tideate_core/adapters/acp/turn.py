@@ -1,4 +1,4 @@
-"""Record of an agent's turn: bounded texts and calls, passed on in order."""
+"""Record of an agent's turn: texts and calls of limited size, forwarded in order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Text:
     _joiner: SurrogateJoiner = field(default_factory=SurrogateJoiner)
 
     def add(self, piece: str) -> str:
-        """Add a piece, and return the part of it to show."""
+        """Add a piece, and return the part within the limit."""
         text = self._joiner.feed(piece)
         kept = text[: max(0, MOST_TEXT - self._length)]
         self.is_cut |= len(kept) < len(text)
@@ -75,10 +75,10 @@ class TurnRecord:
         self._calls: set[str] = set()
         self._message = ""
         self._is_new_part = False
-        """A call followed the last text, or the message ended."""
+        """True if a call followed the last text, or the message ended."""
 
     def take(self, updates: Sequence[AgentUpdate]) -> None:
-        """Record updates, and pass them on."""
+        """Record updates, and forward them."""
         for update in updates:
             match update:
                 case SaidText():
@@ -91,7 +91,7 @@ class TurnRecord:
                     self._calls.add(identity)
                 case CostUpdate(amount):
                     if amount < self._before:
-                        self._before = 0.0  # the agent counts anew in a continued session
+                        self._before = 0.0  # the agent's count starts at 0 in a continued session
                     self.cost = amount
                     update = CostUpdate(max(0.0, amount - self._before))
             self._on_update(update)

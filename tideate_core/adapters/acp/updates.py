@@ -1,4 +1,4 @@
-"""Updates of an agent during its turn, read from unchecked JSON: cleaned for a screen, and bounded."""
+"""Updates of an agent during its turn, read from unchecked JSON, without control characters, and cut."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class SaidText:
     text: str
     is_thought: bool = False
     message: str = ""
-    """Id of the message that it belongs to, if the agent tells it."""
+    """Id of the piece's message, if the agent reports one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanEntry:
-    """A point of the agent's plan."""
+    """An entry of the agent's plan."""
 
     text: str
     state: EntryState = "pending"
@@ -54,7 +54,7 @@ class PlanUpdate:
 
 @dataclass(frozen=True, slots=True)
 class CallUpdate:
-    """Begin or change of a tool call; None and empty values are unchanged."""
+    """Start or change of a tool call; None and empty values mean no change."""
 
     id: str
     title: str = ""
@@ -68,7 +68,7 @@ class CallUpdate:
 
 @dataclass(frozen=True, slots=True)
 class CostUpdate:
-    """US dollars so far: of the session, from the agent; of the turn, to `on_update`."""
+    """US dollars so far: of the session from the agent, of the turn for `on_update`."""
 
     amount: float
 

@@ -163,7 +163,7 @@ async def _run(
     """Run a check; return its status, and a report.
 
     :param compare: if the check fails, also run it without the staged edits, to mark new failures.
-    :param accepted: reviewed changes in place of the staged edits; the person is not asked about them.
+    :param accepted: reviewed changes to use instead of the staged edits, without a question.
     """
     check = Check(arguments.check or Check.TESTS)
     if check is not Check.TESTS and (arguments.files or arguments.pattern):

@@ -46,7 +46,7 @@ async def overlay_files(
     """Return the files that a scratch copy needs to have the run's current texts.
 
     :param staged: include the staged edits.
-    :param changes: in place of the staged edits.
+    :param changes: changes to use instead of the staged edits.
     """
     root, workspace = project_root(context), context.step.workspace
     files: dict[str, FileImage | bytes | None] = {}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots import GuardSession, ScratchDifference
 
 MANY: Final = 20
-"""Most paths that one list names."""
+"""Maximum number of paths in a list."""
 
 app = App(name="guard", usage="tideate guard [OPTIONS] [--] COMMAND...")
 
@@ -46,7 +46,7 @@ SessionId = Annotated[
 ]
 Later = Annotated[
     bool,
-    Parameter(name="--later", help="Do not review at the end of the program: the session waits."),
+    Parameter(name="--later", help="Do not review when the program ends; its changes wait in the session."),
 ]
 
 
@@ -153,7 +153,7 @@ def show(session: SessionId = None, /, *, json: Json = False, root: Root = None)
 @app.command
 @report_errors
 def discard(session: SessionId = None, /, *, yes: Yes = None, json: Json = False, root: Root = None) -> int:
-    """Delete a session with all changes that are not landed."""
+    """Delete a session with all its open changes."""
     from tideate_core.app import discard_session, refuse_running, session_difference
     from tideate_core.snapshots import find_session
 

@@ -49,11 +49,11 @@ class ReviewedFile:
     note: str = ""
     """Remark on changes beside the text."""
     marks: tuple[str, ...] = ()
-    """Why the file deserves a look, and its last check."""
+    """Reasons to look at the file, and its last check."""
     conflicts: frozenset[int] = frozenset()
-    """Hunks that only a decision of their own accepts."""
+    """Hunks that can only be accepted one by one."""
     folded: bool = False
-    """The change is only one of form."""
+    """Kind of a change of form only: a move or new formatting."""
 
     @classmethod
     def of(cls, shape: Mapping[str, Any]) -> Self:

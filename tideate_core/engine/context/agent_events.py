@@ -1,4 +1,4 @@
-"""Turn of an agent as events of a step: text, thoughts, plan, tool calls; its limits and its usage."""
+"""Events of a step for an agent's turn: text, thoughts, plan, tool calls; limits and usage of the turn."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PLAN: Final = "plan"
 """Tool name of the call that shows an agent's plan."""
 SIGNS: Final = {"completed": "[x]", "in_progress": "[-]", "pending": "[ ]"}
 MOST_PLANS: Final = 50
-"""Plans of a turn that are shown; each one that is done is stored."""
+"""Maximum number of plans that a turn shows; finished plans are stored."""
 BETWEEN: Final = 0.1
 """Seconds between two events about one running call."""
 
 
 class AgentEvents:
-    """Shows an agent's updates.
+    """Display of an agent's updates.
 
     :param agent: name of the adapter.
     """
@@ -47,8 +47,8 @@ class AgentEvents:
     def show(self, update: AgentUpdate) -> None:
         """Send the events of an update.
 
-        :raises BudgetReached: the agent made more calls than the step may.
-        :raises CostLimitReached: its cost is over the run's limit.
+        :raises BudgetReached: the agent exceeded the step's limit of calls.
+        :raises CostLimitReached: the agent's cost exceeds the run's limit.
         """
         match update:
             case SaidText(text, is_thought):
@@ -106,7 +106,7 @@ class AgentEvents:
         limit = self._step.run.runner.config.limits.tool_calls
         if len(self._calls) + len(self._seen) >= limit:
             name = f"limits.tool_calls ({limit})"
-            words = f"{name} is reached: the agent {self._agent!r} was stopped; set it higher"
+            words = f"{name} is reached: the agent {self._agent!r} was stopped; set a higher limit"
             raise BudgetReached(words, name)
 
     def _check_cost(self, amount: float) -> None:
@@ -128,7 +128,7 @@ class AgentEvents:
 
 @contextmanager
 def agent_events(step: Context, agent: str, *, quiet: bool = False) -> Iterator[AgentEvents]:
-    """Show a turn's updates with `show`; calls that are still open end with the block."""
+    """Show a turn's updates with `show`; end open calls at the end of the block."""
     events = AgentEvents(step, agent, quiet=quiet)
     try:
         yield events

@@ -287,7 +287,7 @@ class StepModel:
     def count_reply(self, adapter: str, reply: Reply, seconds: float) -> None:
         """Count an agent's reply.
 
-        :param seconds: how long it took.
+        :param seconds: duration of the turn.
         """
         self._count(self._named(adapter), reply, time.monotonic() - seconds)
 

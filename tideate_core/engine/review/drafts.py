@@ -170,7 +170,7 @@ def hunk_count_of(file: Mapping[str, Any]) -> int:
 
 
 def conflicts_of(file: Mapping[str, Any]) -> set[int]:
-    """Return the parts of a reviewed file that are accepted only by a decision of their own."""
+    """Return the parts of a reviewed file that need separate decisions."""
     if file.get("conflict"):
         return {0}
     return {at for at, hunk in enumerate(file["hunks"]) if hunk.get("conflict")}

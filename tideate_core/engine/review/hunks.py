@@ -183,7 +183,7 @@ class TextNow:
             return None if old else Hunk(end, (), made.new)
         text = merge_text(*("\n".join(lines) for lines in (made.old, made.new, old)))
         if text is None:
-            return Hunk(start, old, made.new, conflict=made is hunk)  # the person knows what they wrote
+            return Hunk(start, old, made.new, conflict=made is hunk)  # the person knows their own text
         return Hunk(start, old, tuple(text.split("\n")), conflict=hunk.conflict)
 
     def _straddled(self, hunk: Hunk) -> bool:

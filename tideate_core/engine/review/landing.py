@@ -34,7 +34,7 @@ class Landed:
     left: dict[str, str] = field(default_factory=dict)
     """Changed paths that cannot be landed, with the reason."""
     comments: int = 0
-    """Number of comments with text: the person wants the program to work on."""
+    """Number of comments with text, which ask the program for more work."""
     feedback: str = ""
     """Comments, edits and rejections of the person, as a prompt for the program; empty if there are none."""
 
@@ -43,7 +43,7 @@ async def land_difference(step: StepContext, difference: ScratchDifference) -> L
     """Merge a difference with the current files, ask for a review, and write all accepted changes or none.
 
     :raises Declined: the person decided nothing.
-    :raises WorkspaceError: the changes could not be written; none was.
+    :raises WorkspaceError: the changes could not be written; no file changed.
     """
     merged = await merge_outside_changes(step.workspace, difference, difference.moved, difference.left)
     for path, why in islice(merged.left.items(), MOST_NAMED):

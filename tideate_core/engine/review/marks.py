@@ -1,4 +1,4 @@
-"""Marks of reviewed changes that deserve a look, their order, and changes of form only."""
+"""Marks for important changes of a review, the order of changes, and changes of form only."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ _FREE: Final = frozenset(
     }
     | {"rust", "scala", "swift", "typescript", "zig"}
 )
-"""Languages in which white space beside brackets and between names and signs has no meaning."""
+"""Languages where white space next to brackets and operators has no meaning."""
 _SPACE: Final = re.compile(
     r"\s+(?=[(){}\[\],;])|(?<=[(){}\[\],;])\s+|(?<=\w)\s+(?=[^\w\s])|(?<=[^\w\s])\s+(?=\w)"
 )
 _LARGEST: Final = 1 << 20
-"""Characters of a text that is compared for formatting."""
+"""Maximum characters of a text whose formatting is compared."""
 
 Fold = Literal["moved", "formatting"]
 
 
 def marks_of(change: FileChange) -> list[str]:
-    """Return warnings about a change, beside its kind, in words."""
+    """Return warnings about a change."""
     marks = []
     count = len(change.conflicts)
     if count and change.whole:
@@ -81,7 +81,7 @@ def _test_marks(before: str, after: str) -> list[str]:
 
 
 def fold_of(change: FileChange) -> Fold | None:
-    """Return why a change may be read last: a file only moves, or only its white space changes."""
+    """Return the kind of a change of form: a file only moves, or only its white space changes."""
     if change.conflicts:
         return None
     if change.action == "move":

@@ -227,7 +227,7 @@ HARD_LINK: Final = "only this name gets the new text, the file's other names kee
 UNASKED: Final = "no person was asked"
 REFUSED: Final = 'the configuration has [land] executed = "refuse"'
 FOR_A_PERSON: Final = "a person must decide about the conflicts and the files that other tools execute"
-CONFLICTS: Final = "your text changed there, too; only a decision about this part accepts it"
+CONFLICTS: Final = "you changed this part, too; accept it by itself"
 ONLY_EXECUTED: Final = (
     "the change is only to files that other tools execute, and these are left out; nothing was written"
 )
@@ -386,8 +386,8 @@ class _Review:
 
     :param gated: new syntax errors are reported, and only a person may accept them.
     :param chosen: the person, not the model, chose the changed file.
-    :param collects: nothing revises the changes now; comments and rejections are collected in `feedback`, and
-        a review in which everything was rejected ends without an error.
+    :param collects: collect comments and rejections in `feedback` instead of a revision; a review that
+        rejects all changes then ends without an error.
     """
 
     def __init__(

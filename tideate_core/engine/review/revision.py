@@ -289,7 +289,7 @@ class Revision:
 
 
 def _key(change: FileChange) -> tuple[str, bool]:
-    """Return a change's identity in a revision, in which text and mode of a file are two changes."""
+    """Return the identity of a change in a revision; text and mode of a file are two changes."""
     return change.path, change.is_of_mode
 
 

@@ -1,4 +1,4 @@
-"""Base of a guarded copy: the project as it was at the beginning or at the last update."""
+"""Base of a guarded copy: the state of the project when the copy was made or last updated."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def state_within(view: Path, path: str) -> FileState:
 
 
 def state_of(kept: Kept, contents: Path) -> FileState:
-    """Return the state that a kept path has; blocking.
+    """Return the state of a kept path; blocking.
 
     :param contents: directory of the contents of files.
     :raises OSError: the content cannot be read.
@@ -110,11 +110,11 @@ def state_of(kept: Kept, contents: Path) -> FileState:
 
 
 class Base:
-    """Images of the base; nothing that happens in the project changes them.
+    """Images of the base, which later changes in the project do not affect.
 
-    :param layers: of the copy, without the program's own, the uppermost first.
+    :param layers: layers of the copy except the program's own, the uppermost first.
     :param kept: paths that updates changed.
-    :param contents: directory of their contents.
+    :param contents: directory with the contents of these paths.
     """
 
     def __init__(self, layers: Sequence[Path], kept: Mapping[str, Kept], contents: Path) -> None:
@@ -174,7 +174,7 @@ class Base:
         return kept is not _GONE and (kept is None or kept.kind != "absent")
 
     def _find_kept(self, path: str) -> Kept | None:
-        """Return the state of a path that updates changed, itself or with a directory above it."""
+        """Return the state of a path if updates changed the path or a directory above it."""
         if not self._kept:
             return None
         if (kept := self._kept.get(path)) is not None:
@@ -194,7 +194,7 @@ def lstat(path: Path) -> os.stat_result | None:
 
 
 def read_bounded_image(path: Path) -> FileImage:
-    """Read the image of a path without following links, which a running program may put on the way.
+    """Read the image of a path; follow no link, because a running program may plant links.
 
     :raises OSError: it cannot be read.
     :raises TooLarge: it is too large.

@@ -1,4 +1,4 @@
-"""Guarded copy of a project: prepare, open, read its changes, bring it up to the project, discard."""
+"""Guarded copy of a project: prepare, open, read its changes, update, discard."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ OWN_DIRECTORY: Final = ".tideate"
 IGNORING: Final = ".gitignore"
 _LONGEST: Final = 4096
 _END_WITHIN: Final = 10.0
-"""Seconds in which the namespaces of a killed owner end."""
+"""Maximum seconds until the namespaces of a killed owner end."""
 GuardedKind: TypeAlias = Literal["overlay", "copy"]
 
 
@@ -118,10 +118,10 @@ class GuardedCopy:
     ) -> Self:
         """Create a guarded copy on disk, durably; nothing is mounted and no program runs.
 
-        :param root: of the project.
-        :param files: unsaved buffers, as for `Scratch.lay_over`; they are part of the base.
+        :param root: root of the project.
+        :param files: unsaved buffers, as for `Scratch.lay_over`; they become part of the base.
         :param kind: `auto` prefers an overlay.
-        :param private: directory of its guarded copies, outside of the project; None for the one in its
+        :param private: directory of the project's guarded copies, outside of the project; default: in its
             private state.
         :raises ScratchUnavailable: it cannot be created.
         :raises StateError: the private state cannot be used.
@@ -188,7 +188,7 @@ class GuardedCopy:
 
     @property
     def kind(self) -> GuardedKind:
-        """Overlay at the project's own path, or copy elsewhere."""
+        """Overlay at the project's own path, or real copy at another path."""
         return self._record.kind
 
     @property
@@ -198,7 +198,7 @@ class GuardedCopy:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Notices for the user: why it is not an overlay, and omissions."""
+        """Notices for the user: reason for a real copy, and omissions."""
         return self._record.notices
 
     def mounts(self) -> tuple[Mount, ...]:
@@ -261,7 +261,7 @@ class GuardedCopy:
         return {**known, "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
 
     async def difference(self) -> ScratchDifference:
-        """Return the changes of programs since the base, whether they still run or not.
+        """Return the changes of programs since the base, even while programs run.
 
         Writes to `.git`, `.tideate`, caches and ignored files stay in the guarded copy; the difference lists
         them under `ignored`.
@@ -281,11 +281,11 @@ class GuardedCopy:
     async def update(
         self, files: Mapping[str, Content] | None = None, *, landed: ScratchDifference | None = None
     ) -> None:
-        """Bring the guarded copy up to the project's present state, which becomes the base.
+        """Update the guarded copy to the project's present state, which becomes the base.
 
         :param files: unsaved buffers.
-        :param landed: the changes that were reviewed. Paths that programs changed since then stay as they
-            are, for the next review; None discards these changes, too.
+        :param landed: the reviewed changes. Paths that programs changed since the review stay as they are,
+            for the next review; None discards all changes.
         :raises ScratchUnavailable: the guarded copy is gone, or cannot be written.
         """
         laid = dict(files or {})
@@ -456,7 +456,7 @@ class GuardedCopy:
 
     @contextmanager
     def _view(self) -> Iterator[Path]:
-        """Yield the root of the copy as this process can write it; blocking."""
+        """Yield a path at which this process can write to the copy; blocking."""
         if self.kind == "copy":
             yield self._tree
         elif self._held is not None and self._held.is_there:
@@ -519,7 +519,7 @@ class GuardedCopy:
         else:
             yield from changed_in_upper(self.place / "upper", base.below, names)
             layers = [str(self.place / "upper"), *map(str, self._layers)]
-        for path in self._record.kept:  # those that only updates created leave no trace
+        for path in self._record.kept:  # directories that only updates created leave no trace
             where = find_in_layers(layers, path)
             yield Found(path, None if where is None else Path(where))
 
@@ -530,7 +530,7 @@ class GuardedCopy:
                     yield f"{path}/"
 
     def _as_in_project(self, image: FileImage) -> FileImage:
-        """Turn a link into a copy elsewhere into a link into the project."""
+        """Convert a link into the real copy to a link into the project."""
         if image.state.kind != "link" or self.kind == "overlay":
             return image
         target = Path(os.fsdecode(image.data))
@@ -607,7 +607,7 @@ def _borrowing(directories: Iterable[Path]) -> list[Mount]:
 
 
 def _tell_holder(owner: int, pid: int) -> None:
-    """Write the process in the namespaces to the owner's file."""
+    """Write the pid of the process in the namespaces to the owner's file."""
     told = {"pid": pid, "mounts": _mounts_of(pid)}
     os.ftruncate(owner, 0)
     os.pwrite(owner, json.dumps(told).encode(), 0)

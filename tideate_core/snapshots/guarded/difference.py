@@ -79,7 +79,7 @@ def read_difference(
     """Compare candidate paths with the base; blocking.
 
     :param found: outer paths first, without the content of ignored directories.
-    :param names: paths that are no edits.
+    :param names: paths to ignore, such as those of git.
     :param as_in_project: converts an image of the copy into the project's form.
     """
     comparison = _Comparison(base, names, as_in_project)

@@ -1,4 +1,4 @@
-"""Git data of a guarded copy: own metadata, borrowed objects, and the commits that a program made."""
+"""Git data of a guarded copy: its own metadata, objects of the project, and a program's commits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.scratch.cloning import Cloner
 
 BORROWED: Final = "borrowed-objects"
-"""Directory beside a copied repository's `objects` for the original ones, which it borrows."""
+"""Directory beside a copied repository's `objects` that shows the original objects."""
 _OBJECTS: Final = "objects"
 _STORES: Final = frozenset({"annex", "lfs"})
 """Directories of large files beside `objects`."""
@@ -40,19 +40,19 @@ _SETTINGS: Final = b"""
 """
 """Copied files have other inodes than the index knows, and programs in the copy have no keys."""
 _ATTEMPTS: Final = 3
-"""Copies until the metadata is the same before and after."""
+"""Maximum number of attempts to copy metadata that changes meanwhile."""
 _LARGEST: Final = 64 << 20
-"""Bytes of a file that is read."""
+"""Maximum bytes of a file to read."""
 _MOST_COMMITS: Final = 100
 _LINKS: Final = 5
-"""Symbolic references that lead from one to another."""
+"""Maximum length of a chain of symbolic references."""
 
 
 class GitStores(NamedTuple):
     """Directories of a copied repository that are not copied, relative to it."""
 
     objects: list[str]
-    """Parents of each `objects`."""
+    """Parent directories of each `objects`."""
     stores: list[str]
 
 
@@ -256,6 +256,6 @@ def _is_id(text: str) -> bool:
 
 
 def _quoted(path: str) -> str:
-    """Return a path for a list that `:` separates."""
+    """Quote a path for a list that `:` separates."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -24,7 +24,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 _NO_FILE: Final = frozenset({errno.ELOOP, errno.ENXIO, errno.EMLINK})
 """A link, or on some systems a socket."""
 _ATTEMPTS: Final = 3
-"""Copies of a file that is being written meanwhile."""
+"""Maximum number of attempts to copy a file that is being written."""
 
 
 def copy_path(source: str, target: str, cloner: Cloner) -> os.stat_result | None:
@@ -84,7 +84,7 @@ def _copy_open(read: int, found: os.stat_result, target: str, cloner: Cloner) ->
 def finish_directory(source: str, target: str) -> None:
     """Give a directory the mode, times, owner and attributes of another one; blocking.
 
-    To be called when its content is complete: it may become read-only, and writing changes its times.
+    Call this when the content is complete: the directory may become read-only, and writing changes its times.
 
     :raises OSError: they cannot be read or given.
     """
@@ -130,7 +130,7 @@ def find_in_layers(layers: Sequence[str], path: str) -> str | None:
 
 
 def names_in_layers(layers: Sequence[str], path: str) -> set[str]:
-    """Return the names that an overlay shows in a directory; empty if it is none.
+    """Return the names that an overlay shows in a directory; empty if the path is no directory.
 
     :raises OSError: a layer cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Mirrors of a project: immutable trees of its files, shared by guarded copies, and differences from them."""
+"""Mirrors of a project: immutable trees of files, which guarded copies share, and differences from them."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 MIRRORS: Final = "mirror"
 UNFINISHED: Final = "unfinished"
-"""Directory of what is being made or removed; without a living owner, it is removed."""
+"""Directory for unfinished creations and removals; removed if its owner is dead."""
 SESSIONS: Final = "sessions"
 MADE_FROM: Final = "mirror"
 """File of a guarded copy with the number of its mirror."""
 _LIMITS: Final = SnapshotLimits()
 _THREADS: Final = 2
-"""Copies at once: most of the time is the system's."""
+"""Number of parallel copies: most of the time is spent in the system."""
 _RESERVE: Final = 64 << 20
-"""Bytes of the disk that a mirror leaves free."""
+"""Bytes that a mirror leaves free on the disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def write_listing(place: Path, folders: Mapping[str, Folder]) -> None:
 
 
 def load_folders(place: Path) -> Mapping[str, Folder]:
-    """Return the listing in a directory; empty if it is unusable: then all files count as changed."""
+    """Return the listing in a directory; an unusable listing is empty, and all files count as changed."""
     known = listing.load(place, _LIMITS)
     return {} if known is None else known.folders
 
@@ -101,7 +101,7 @@ def load_folders(place: Path) -> Mapping[str, Folder]:
 class Look:
     """Scan of a project, compared with an earlier listing; blocking.
 
-    :param handle: of a file in the private state, for its file system's clock.
+    :param handle: descriptor of a file in the private state, for its file system's clock.
     """
 
     def __init__(self, root: Path, query: IgnoreQuery, known: Mapping[str, Folder], handle: int) -> None:
@@ -151,7 +151,7 @@ class Look:
 def build_mirror(guard: Path, look: Look, old: Mirror | None, stop: threading.Event) -> Mirror:
     """Make the next mirror; the caller holds the lock; blocking.
 
-    :param old: shares its unchanged files.
+    :param old: earlier mirror, which shares its unchanged files.
     :raises ScratchUnavailable: the project is too large, or `stop` was set.
     :raises OSError: it cannot be written.
     """
@@ -220,7 +220,7 @@ def _finish(look: Look, directory: str, target: str) -> None:
     try:
         finish_directory(f"{look.root}/{directory}", target)
     except OSError as error:  # removed meanwhile, or the superuser's attribute
-        look.failed[directory] = f"has not all its attributes in the copy: {error.strerror}"
+        look.failed[directory] = f"lacks some of its attributes in the copy: {error.strerror}"
 
 
 def _check_size(guard: Path, look: Look) -> None:

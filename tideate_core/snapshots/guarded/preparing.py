@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.scratch.laying import Content
 
 CACHES: Final = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
-"""Ignored directories that programs fill again."""
+"""Ignored directories that programs can fill again."""
 MOST_HEAVY: Final = 64
-"""Ignored directories with layers of their own."""
+"""Maximum number of ignored directories with layers of their own."""
 MOST_SAID: Final = 10
-"""Notices about paths that could not be copied."""
+"""Maximum number of notices about paths that could not be copied."""
 log = logging.getLogger(__name__)
 _LARGEST_DELTA: Final = 256
-"""Paths of a delta; a larger one is replaced by a new mirror."""
+"""Maximum number of paths of a delta; a new mirror replaces a larger one."""
 _LARGEST_DELTA_BYTES: Final = 32 << 20
 
 
@@ -68,10 +68,10 @@ def prepare_copy(
 ) -> str:
     """Create a guarded copy durably and return its id; blocking.
 
-    A killed process leaves only what the next one removes.
+    The next call removes the files of a killed process.
 
     :param guard: directory of the project's guarded copies.
-    :raises ScratchUnavailable: it cannot be created.
+    :raises ScratchUnavailable: the copy cannot be created.
     :raises OSError: the directory cannot be used.
     """
     if private_within(project):
@@ -151,7 +151,7 @@ class _Preparing:
 
     @property
     def _is_fresh(self) -> bool:
-        """The mirror was just made."""
+        """True if the mirror was just made."""
         return self._look.known is not self._mirror.folders
 
     @property
@@ -223,7 +223,7 @@ class _Preparing:
             for way in above(name):
                 if (found := find_in_layers(layers, way)) is not None and not is_directory(found):
                     raise WorkspaceError(
-                        f"{name} cannot be laid over the guarded copy: {way} is no directory"
+                        f"{name} cannot be written to the guarded copy: {way} is no directory"
                     )
             self._layer.make(name.rpartition("/")[0])
             found = find_in_layers(layers, name)

@@ -40,7 +40,7 @@ def shrunk(reason: str) -> str:
 def make_tree(place: Path, final: Path, layers: Sequence[Path], record: Record) -> Record:
     """Copy all layers to a tree; blocking.
 
-    :param final: path of the place when the copy is complete.
+    :param final: path of the complete copy.
     :returns: the record of a guarded copy of the kind `copy`.
     :raises OSError: it cannot be written.
     """
@@ -67,7 +67,7 @@ def make_tree(place: Path, final: Path, layers: Sequence[Path], record: Record) 
     notices = list(record.notices)
     shares = shares_blocks(project, place)
     for path in record.heavy:
-        # no link, as scratch copies have it: the program would write to the project
+        # no link, unlike in scratch copies: the program would write to the project
         if treatment(Path(path).name, shares=shares) == "left out":
             notices.append(f"left out of the copy: {path}")
         else:
@@ -80,7 +80,7 @@ def make_tree(place: Path, final: Path, layers: Sequence[Path], record: Record) 
 
 
 def link_in_copy(project: Path, tree: Path, target: Path) -> Path:
-    """Return the target that a link has in a copy: it would lead into the project otherwise."""
+    """Return the target of a link in a copy, so that the link does not lead into the project."""
     if target.is_absolute() and target.is_relative_to(project):
         return tree / target.relative_to(project)
     return target

@@ -45,9 +45,9 @@ class Record:
     project: str
     kind: Literal["overlay", "copy"]
     mirror: int
-    """Number of its mirror."""
+    """Number of the mirror below this copy."""
     heavy: tuple[str, ...] = ()
-    """Ignored directories with layers of their own; their numbers name these."""
+    """Ignored directories with layers of their own; an index is the name of the layers."""
     borrowed: tuple[str, ...] = ()
     """Git directories in the project whose objects are borrowed."""
     outside: str = ""
@@ -55,7 +55,7 @@ class Record:
     outside_borrowed: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     may_be_copy: bool = False
-    """Become a copy if overlays turn out to be unavailable."""
+    """True if a real copy may replace an unavailable overlay."""
     listing: str = ""
     """Directory of the listing of the base, relative to the directory of all guarded copies."""
     generation: int = 0
@@ -89,7 +89,7 @@ class Record:
         )
 
     def write(self, place: Path) -> None:
-        """Write it durably.
+        """Write the record durably.
 
         :raises OSError: it cannot be written.
         """

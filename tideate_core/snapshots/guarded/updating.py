@@ -1,7 +1,7 @@
-"""Update of a guarded copy: the project's present state is written into it and becomes the base.
+"""Update of a guarded copy: write the project's present state into it, as the new base.
 
-The steps are recorded before the first one is taken, so that any process can finish an update. A path that
-the program changed after the review stays as it is, in the copy and in the base.
+The steps are recorded before the first one, so that any process can finish an update. A path that the program
+changed after the review stays as it is, in the copy and in the base.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 
 
 class Planning:
-    """Steps that bring a guarded copy up to the project.
+    """Steps that update a guarded copy to the project.
 
     :param look: the project, compared with the listing of the base.
     :param found: changes of the program.
@@ -164,9 +164,9 @@ class Applying:
         self._cloner = Cloner()
 
     def apply(self, steps: Iterable[Step]) -> dict[str, Kept]:
-        """Take the steps and return the paths that have their new state.
+        """Apply the steps, and return the paths with their new state.
 
-        Others changed meanwhile, or a directory still has files of the program.
+        A path is left out if it changed meanwhile, or if a directory still has files of the program.
 
         :raises OSError: the copy cannot be written.
         """
@@ -251,7 +251,7 @@ def _remove_directory(directory: int, name: str) -> None:
 
 
 def _is_half_done(now: FileState, step: Step) -> bool:
-    """Return whether an interrupted update may have left a path in this state."""
+    """Return whether a path can have this state after an interrupted update."""
     if step.after.kind == "directory":
         return now == ABSENT or now.kind == "directory"
     return now == ABSENT and step.before.kind == "directory"

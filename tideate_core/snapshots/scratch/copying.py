@@ -1,4 +1,4 @@
-"""Real copy of a project; a policy decides on large directories."""
+"""Real copy of a project, with a policy for large directories."""
 
 from __future__ import annotations
 

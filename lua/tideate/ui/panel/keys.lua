@@ -126,7 +126,7 @@ local function of_node(deed)
   end
 end
 
---- Return a key action on a guarded session, and another one on everything else.
+--- Return a key action for guarded sessions, with another action for all other nodes.
 ---@param deed 'land'|'resume'|'discard'
 ---@param other fun(controls: tideate.ui.PanelControls)
 ---@return fun(controls: tideate.ui.PanelControls)

@@ -55,18 +55,18 @@ end
 
 ---@param checks string[]
 function Check:choose(checks)
-  ui.select(checks, { prompt = 'Run which check on what is accepted?' }, function(check)
+  ui.select(checks, { prompt = 'Run which check on the accepted hunks?' }, function(check)
     if check then
       self:run(check)
     end
   end)
 end
 
---- Run a check on what is accepted so far, without waiting for its end.
+--- Run a check on the accepted hunks, without waiting for its end.
 ---@param check? string without it, the only one or the choice of the user
 function Check:run(check)
   if self.running then
-    return ui.notify('a check of what is accepted is running')
+    return ui.notify('a check of the accepted hunks is running')
   end
   self.running = true
   local question = self.review.question

@@ -70,7 +70,7 @@ function M.keys(review)
     { 'gp', 'beside', 'switch between side by side and inline (gd is still: go to declaration)', call('toggle', 'side') },
     { 'gl', several and 'list' or nil, 'go to the list of files; in the list: hide it', call('toggle', 'files') },
     { 'gh', nil, 'hide or show the changes', call('toggle') },
-    { 'gc', nil, 'run a check of the project on what is accepted so far, in a scratch copy', call('run', 'checking') },
+    { 'gc', nil, 'run a check of the project on the accepted hunks, in a scratch copy', call('run', 'checking') },
     { 'g<CR>', 'finish', words.finish, decisions.finish },
     { 'gX', nil, words.decline, decisions.ask_to_decline },
     { 'q', 'leave', 'close the review: its decisions are stored, and `:Workflow review` opens it again', call('leave') },

@@ -10,8 +10,8 @@ local text = require('tideate.ui.text')
 ---@field move_to? string
 ---@field whole? boolean decided as a whole: binary, link or mode change
 ---@field note? string change without lines: `binary, 3 bytes`, `mode 644 → 755`
----@field marks? string[] why the file deserves a look: `1 conflict`, `2 fewer assertions`
----@field folded? 'moved'|'formatting' the change is only one of form
+---@field marks? string[] reasons to look at the file: `1 conflict`, `2 fewer assertions`
+---@field folded? 'moved'|'formatting' kind of a change of form only
 ---@field conflict? boolean a whole file that the user changed as well
 ---@field checked? string last check of the file and its result
 ---@field buffer? integer
