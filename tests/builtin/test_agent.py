@@ -598,3 +598,26 @@ async def test_trusted_checks_run_on_the_changes_of_each_compared_agent(desk: De
     assert [one["files"][0]["checked"] for one in asked] == ["tests failed", "tests passed"]
     assert [one["checks"]["tests"] for one in result.as_json()["runs"]] == ["failed", "passed"]
     assert desk.copies() == []
+
+
+def costs(amount: float) -> dict[str, Any]:
+    cost = {"amount": amount, "currency": "USD"}
+    return {"update": {"kind": "usage_update", "used": 1, "size": 2, "cost": cost}}
+
+
+async def test_a_continued_session_gets_rejections_but_no_instructions_and_counts_only_its_own_cost(
+    desk: Desk,
+) -> None:
+    desk.plays(
+        [{"write": ["a.txt", "one\nTWO\n"]}, costs(0.5)],
+        [{"text": "second"}, costs(0.75)],
+        initialize=CAN_RESUME,
+    )
+    desk.front.answer = lambda _: Decision(
+        False, {"files": [{"path": "a.txt", "rejected": [0], "accepted": []}]}
+    )
+    first = await desk.succeed("agent", "begin")
+    second = await desk.succeed("agent", "and then", continues=first.execution_id)
+    assert "+TWO" in desk.prompts()[1]
+    assert ["private copy" in words for words in desk.prompts()] == [True, False]
+    assert (first.usage.cost, second.usage.cost) == (0.5, 0.25)

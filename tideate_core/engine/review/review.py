@@ -540,7 +540,8 @@ class _Review:
         """
         # a policy that accepts everything is not asked again, and nothing is written
         self._by_hunk = decision.by == "user" and (self._by_hunk or decision.value is not None)
-        if not decision.accepted and not _has_comments(decision.value):
+        decided = _has_comments(decision.value) or (self._collects and decision.value is not None)
+        if not decision.accepted and not decided:
             raise Declined(decision.reason, decision.by)
         answer = self._revision.read(decision.value)
         if decision.by != "user" and not self._chosen:
