@@ -173,6 +173,9 @@ def missing_lines(edit: Edit) -> bool:
         return False
     del hunk.rows[edit.rng.choice(inner)]
     edit.whole = edit.whole[: len(edit.whole) // 3]
+    old, lines = hunk.old, list(edit.source.lines)
+    if any(lines[at : at + len(old)] == old for at in range(len(lines))):
+        return False  # one of several equal lines: the others are in the file, and nobody can tell
     # of a few lines nobody can tell whether the rest was to go
     few = len(edit.source.lines) - blank_lines(list(edit.source.lines)) < LEAST
     return (

@@ -219,6 +219,7 @@ ELSEWHERE: Final = {
     "review_changes": "asks no model",
     "apply": "asks no model",
     "land": "asks no model",
+    "agent": "asks an agent, which reads the copy itself: adapters/acp",
 }
 """Workflows that are not tried here, and why."""
 SERVED: Final = (*SERVERS, "transitions", "other")

@@ -112,7 +112,9 @@ def test_nothing_of_a_persons_changes_and_nothing_more_is_spent(
     with ModelServer() as theirs:
         values, left = extreme(theirs.base_url, ["sh", "-c", f"touch {ran}"], highest=highest)
         shell.write(".tideate/config.toml", toml(values))
-        assert all(key.endswith(("_command", "_env", ".url")) for key in left), "another one was taken"
+        assert all(key.endswith(("_command", "_env", ".url", ".acp", ".options")) for key in left), (
+            "another one was taken"
+        )
         now = work(shell, server)
         assert theirs.requests == []
     assert all(after <= before for after, before in zip(now, spent, strict=True))

@@ -18,11 +18,11 @@ pytestmark = pytest.mark.slow
 
 NOT_RUN = re.compile(
     r"login|mcp serve|mcp tools files|models openai|project (move OLD|forget PATH)|git/git_log|gh auth"
-    r"|tideate chat"
+    r"|tideate chat|tideate watch"
 )
-"""Commands that wait for a client or a person, call a foreign server, or have placeholders."""
+"""Commands that wait for a client, a change or a person, call a foreign server, or have placeholders."""
 REFUSED = re.compile(
-    r"no step of run|no terminal to choose on|changed no file|continues only runs of|there is no turn"
+    r"no guarded session has the id|(claude|codex|opencode) is not installed|no step of run|no terminal to choose on|changed no file|continues only runs of|there is no turn"
 )
 """Expected refusals: there is no person, and one run serves all examples."""
 SHOP = '"""A shop."""\n\n\ndef total(prices):\n    result = 0\n    for price in prices:\n'
@@ -51,6 +51,7 @@ def names(shell: Shell, answering: ModelServer) -> dict[str, str]:
         "3f2a.merge": f"{runs[0]}.merge",
         "9c1b": runs[1],
         "9bbfc8d1": snapshot,
+        "5f76a205": snapshot,
         "3f2a8c": snapshot,
     }
 

@@ -93,6 +93,7 @@ def test_nothing_wraps_or_waits_for_enter_at_80_columns(small_editor: Editor, co
     small_editor.command(f"Workflow {command}")
     small_editor.wait("vim.bo.filetype:find('^tideate')")
     if command == "list":
+        small_editor.wait("vim.fn.search('many words', 'w') > 0")
         small_editor.wait_screen("many words")
     else:
         small_editor.wait_for(lambda: len(panel(small_editor)) >= 6, "the runs")

@@ -114,11 +114,11 @@ def prepare_blocking(
 
 
 def _check(root: Path, config: Config | OwnAgents, argv: Sequence[str], folder: str, agent: str) -> None:
-    from tideate_core.process import agent_names, find_program
+    from tideate_core.process import agent_names, find_agent, find_program
 
     if not argv:
         raise InvalidInput("name the program to guard, for example `tideate guard claude`")
-    near = nearest(argv[0], GUARD_COMMANDS)
+    near = "" if find_agent(argv, config) else nearest(argv[0], GUARD_COMMANDS)
     hint = f"did you mean `tideate guard {near}`?" if near else ""
     find_program(argv[0], root / folder, os.environ, hint=hint)
     if agent and agent not in (known := agent_names(config)):

@@ -219,6 +219,8 @@ app = App(
 WITH_VALUE: Final = frozenset(
     [
         "--adapter",
+        "--agent",
+        "--agents",
         "--arguments",
         "--budget",
         "--client-id",
