@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scripts.terminal import Terminal
     from tests.external_agents.rig import Rig
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.bulk]
 
 DECLINED = 3
 LANDED = {"a.txt": b"one\nzwei\nthree\n", "b.txt": b"b\nmore\n", "new.txt": b"new\n"}
