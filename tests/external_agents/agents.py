@@ -235,4 +235,6 @@ AGENTS = {
         ),
     )
 }
-READY = list(AGENTS.values()) if PROGRAMS else []
+ORDER = ("claude", "opencode", "gemini", "copilot", "codex")
+"""CI takes a sample: the first and the last."""
+READY = [AGENTS[name] for name in ORDER] if PROGRAMS else []

@@ -19,7 +19,7 @@ from tests.harness.shell import COMMAND
 if TYPE_CHECKING:
     from tests.external_agents.rig import Rig
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.bulk]
 
 DECLINED, INTERRUPTED = 3, 130
 LANDED = {"a.txt": b"one\nzwei\nthree\n", "b.txt": b"b\nmore\n", "new.txt": b"new\n"}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scripts.terminal import Terminal
     from tests.external_agents.rig import Rig
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.bulk]
 
 DECLINED = 3
 LANDED = {"a.txt": b"one\nzwei\nthree\n", "b.txt": b"b\nmore\n", "new.txt": b"new\n"}
@@ -60,7 +60,7 @@ def test_changes_reach_the_project_when_they_are_landed_and_roll_back(rig: Rig) 
 
 def test_an_agent_keeps_its_own_files_and_nothing_else_of_the_home(rig: Rig) -> None:
     before = Path(rig.home, ".claude.json").read_bytes() if rig.agent.name == "claude" else b""
-    rig.provider.plays(Turn("Hello.", [shell("touch ~/.bashrc")]), Turn("Done."))
+    rig.provider.plays(Turn("Hello.", [shell("sh -c 'touch ~/.bashrc'")]), Turn("Done."))
     done = rig.tideate("guard", *rig.agent.once, "hello")
     assert done.returncode == 0, done.stderr
     own = tuple(str(rig.home / name) for name in (*rig.agent.own, ".config/tideate", ".local/state/tideate"))

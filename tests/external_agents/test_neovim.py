@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scripts.terminal import Terminal
     from tests.external_agents.rig import Rig
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.bulk]
 
 START = "one\ntwo\nthree\n"
 

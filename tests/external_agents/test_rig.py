@@ -14,7 +14,7 @@ from tests.harness.project import git
 if TYPE_CHECKING:
     from tests.external_agents.rig import Rig
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.bulk]
 
 
 def assert_worked(rig: Rig) -> None:

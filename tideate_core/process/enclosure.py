@@ -46,13 +46,13 @@ class Enclosure:
     """Home directory, whose changes are reported and discarded."""
     writable: tuple[Path, ...] = ()
     """Directories and files whose changes are kept; missing ones are left out."""
+    hidden: tuple[Path, ...] = ()
+    visible: tuple[Path, ...] = ()
+    """Readable paths, even in hidden or private directories."""
     kept: tuple[Path, ...] = ()
     """Files directly in the home directory that programs replace; `KeptFiles` keeps their changes."""
     emptied: tuple[Path, ...] = ()
     """Directories that are empty for the program; its changes there are discarded."""
-    hidden: tuple[Path, ...] = ()
-    visible: tuple[Path, ...] = ()
-    """Readable paths, even in hidden or private directories."""
     rules: Rules = field(default_factory=Rules)
 
     def mounts(self, project: Iterable[Mount]) -> MountPlan:
