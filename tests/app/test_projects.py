@@ -21,6 +21,7 @@ from tideate_core.snapshots import (
     find_session,
     owning,
 )
+from tideate_core.snapshots.guard_sessions import sessions_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +94,7 @@ async def test_a_guarded_session_moves_along_and_lands_at_the_new_path(root: Pat
     (root / "a.txt").write_text("one\n")
     open_store(root).close()
     copy = await GuardedCopy.prepare(root)
-    create_session(root, GuardSession(id=copy.id, argv=("sh",), created=1))
+    create_session(copy.place, GuardSession(id=copy.id, argv=("sh",), created=1))
     new = await asyncio.to_thread(root.rename, tmp_path / "new")
     move_project(str(root), str(new))
     assert find_session(new, None).id == copy.id
@@ -107,7 +108,7 @@ def test_the_state_of_a_running_guarded_program_stays(root: Path) -> None:
     (root / ".git").mkdir()
     open_store(root).close()
     session = GuardSession(id="ab12", argv=("sh",), created=1)
-    create_session(root, session)
+    create_session(sessions_directory(root) / session.id, session)
     with owning(root, session):
         change_session(root, session.id, GuardEvent.START)
         with pytest.raises(ConfigError, match=r"guarded program sh of .* is running"):

@@ -145,7 +145,7 @@ async def test_a_policy_names_the_conflict_that_it_leaves(landing: Landing) -> N
     result = await landing.by_policy(accept=True)
     assert result.ok
     assert landing.text == "ONE\ntwo\nthree\nfour\nmine\n"
-    assert any("left out a.txt: your text changed there, too" in one for one in landing.notices)
+    assert any("left out a.txt: you changed this part, too" in one for one in landing.notices)
 
 
 async def test_a_policy_leaves_files_that_other_tools_execute(landing: Landing) -> None:

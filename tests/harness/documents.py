@@ -69,7 +69,9 @@ def shell_lines() -> list[tuple[str, str]]:
 
 def arguments_of(line: str) -> list[str]:
     """Return the words of a line's `tideate` command, without the shell's own syntax."""
-    words = list(shlex.shlex(line, posix=True, punctuation_chars=True))
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.wordchars += ":"
+    words = list(lexer)
     command = words[words.index("tideate") + 1 :]
     end = next((at for at, word in enumerate(command) if word in {"<", ">", "|"}), len(command))
     return command[:end]

@@ -178,7 +178,7 @@ async def test_no_path_out_of_the_root_is_laid_over(opening: Opening, name: str)
 
 async def test_no_link_is_followed_when_files_are_laid_over(opening: Opening, root: Path) -> None:
     (root / "way").symlink_to("src")
-    with pytest.raises(WorkspaceError, match="cannot be laid over"):
+    with pytest.raises(WorkspaceError, match="cannot be written to the guarded copy"):
         async with opening({"way/one.py": b"1"}):
             pass
     async with opening({"latest": b"no link any more"}) as opened:
