@@ -21,6 +21,7 @@ local SHORT = 8
 ---@type tideate.GuardSession[] last sent by the host
 local known = {}
 local landing = {} ---@type table<string, string> runs that land a session, by its id
+local waiting = {} ---@type table<string, string> runs whose review was left, by the session's id
 
 ---@param id string
 ---@return string
@@ -65,7 +66,7 @@ local function refresh()
   require('tideate.ui.panel').changed()
 end
 
---- Review the changes of a session and land the accepted ones; show its review if it is open.
+--- Review the changes of a session and land the accepted ones; show its review again if it is open or was left.
 ---@param id string a prefix; empty: the only session
 ---@param folder? string of the project
 function M.land(id, folder)
@@ -73,11 +74,21 @@ function M.land(id, folder)
     ui.focus_run(landing[id])
     return
   end
-  local context = { cwd = folder or require('tideate.context').folder() }
-  landing[id] = require('tideate.run').start('land', { inputs = { session = id }, context = context }, function()
+  folder = folder or require('tideate.context').folder()
+  local runner, earlier = require('tideate.run'), waiting[id]
+  ---@param result tideate.RunResult
+  local function done(result)
     landing[id] = nil
+    waiting[id] = result.reason == 'interrupted' and result.execution_id or nil
     refresh()
-  end)
+  end
+  local status = earlier and require('tideate.state').get_status(earlier)
+  if status and status.state == 'interrupted' then
+    landing[id] = status.execution_id
+    runner.resume_stored(status.execution_id, folder, done)
+  else
+    landing[id] = runner.start('land', { inputs = { session = id }, context = { cwd = folder } }, done)
+  end
 end
 
 --- Run `:Workflow land`; of several sessions, ask for one.

@@ -140,6 +140,23 @@ def test_a_program_is_run_again_from_the_panel_in_a_window_with_its_own_bar(nvim
     nvim.wait("vim.wo.winbar:find('guarded sh')")
 
 
+def test_a_review_that_was_left_opens_again_with_its_decisions(nvim: Editor) -> None:
+    nvim.command("Workflow guard sh -c 'echo 1 > one.py; echo 2 > two.py; echo waits; read x'")
+    nvim.wait_screen("waits")
+    nvim.feed("<C-\\><C-n>")
+    nvim.command("Workflow land")
+    nvim.wait_screen("2 open")
+    wait_focused(nvim)
+    nvim.feed("ga")
+    nvim.wait_screen("1 open")
+    nvim.feed("q")
+    nvim.wait_screen("land waits")
+    nvim.wait("#require('tideate.state').active() == 0")
+    nvim.command("Workflow land")
+    nvim.wait_screen("1 open")
+    assert nvim.lua("return #require('tideate.state').runs()") == 1
+
+
 def test_of_several_sessions_one_is_chosen_to_land(nvim: Editor) -> None:
     nvim.lua("vim.ui.select = function(items, opts, on_choice) _G.asked = { items, opts, on_choice } end")
     for name in ("first", "second"):
