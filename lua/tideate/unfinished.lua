@@ -58,7 +58,7 @@ local function has_waiting(state)
   local sessions = vim.fs.joinpath(state, 'guard', 'sessions')
   for name in vim.fs.dir(sessions) do
     local ok, lines = pcall(vim.fn.readfile, vim.fs.joinpath(sessions, name, 'session.json'))
-    if ok and table.concat(lines):find('"state":"waiting"', 1, true) then
+    if ok and table.concat(lines):find('"state": *"waiting"') then
       return true
     end
   end

@@ -76,14 +76,13 @@ async def test_cancelling_ends_it_with_all_that_it_started(tmp_path: Path) -> No
 
 
 STARTERS = {
-    "tideate_core.adapters.acp.pipes": "agents over ACP",
     "tideate_core.adapters.credentials": "the person's command for a key",
     "tideate_core.adapters.end_with_parent": "the bundled model",
     "tideate_core.adapters.local_process": "the bundled model",
     "tideate_core.cli.commands.doctor": "`--version` of programs",
     "tideate_core.cli.keyboard": "the person's editor",
     "tideate_core.git.program": "git",
-    "tideate_core.mcp.client.stdio": "configured servers",
+    "tideate_core.process.conversing": "configured servers, and agents over ACP",
     "tideate_core.process.enter": "programs by argv",
     "tideate_core.process.group": "programs by argv",
     "tideate_core.process.guard": "programs by argv",

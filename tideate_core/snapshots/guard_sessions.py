@@ -12,7 +12,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidInput, RunIsOwned, ScratchUnavailable, SessionNotFound, WorkspaceError
-from tideate_core.machines import StateMachine
 from tideate_core.project import project_state
 from tideate_core.util.atomic_files import write_atomic
 from tideate_core.util.file_locks import is_locked, take_lock
@@ -209,6 +208,8 @@ def change_session(
     :raises SessionNotFound: the session was discarded.
     :raises InvalidTransition: the event is not allowed now.
     """
+    from tideate_core.machines import StateMachine  # here, because help and lists need none
+
     place = sessions_directory(root) / session_id
     with _record_locked(place):
         now = _read(place) if event is GuardEvent.LOSE else _seen(place)

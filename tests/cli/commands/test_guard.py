@@ -97,8 +97,8 @@ def test_a_program_in_a_hidden_place_is_refused_with_the_option_that_shows_it(pr
 
 
 def test_an_agent_behind_another_program_is_found_or_named(project: Shell) -> None:
-    project.fails(0, "wait", "guard", "env", "X=1", "sh", "-c", EDIT)
-    project.fails(0, "wait", "guard", "--agent", "claude", "sh", "-c", EDIT)
+    project.fails(3, "wait", "guard", "env", "X=1", "sh", "-c", EDIT)
+    project.fails(3, "wait", "guard", "--agent", "claude", "sh", "-c", EDIT)
     project.fails(2, "did you mean 'claude'?", "guard", "--agent", "cloude", "sh", "-c", EDIT)
     agents = [session["agent"] for session in project.json("guard", "list")["sessions"]]
     assert agents == ["claude", None]
