@@ -9,6 +9,7 @@ import pytest
 
 from tests.process.test_guard import runs
 from tideate_core.adapters.acp import session as module
+from tideate_core.adapters.acp.turn import TurnRecord
 from tideate_core.adapters.acp.updates import (
     AgentUpdate,
     CallUpdate,
@@ -395,6 +396,26 @@ async def test_a_question_takes_no_time_of_the_agent(open_session: Open) -> None
         assert not done
         answer.set()
         assert (await running)[0].text == "[id-allow_once]"
+
+
+async def test_a_permission_that_comes_with_a_cancellation_is_not_given(open_session: Open) -> None:
+    async def permit(_call: CallUpdate) -> bool:
+        session._cancelled.set()  # in the same moment as the answer
+        return True
+
+    actions = [{"permission": CALL, "kinds": ALL_KINDS}]
+    async with open_session(actions, permit=permit) as session:
+        end = await session.prompt("go", lambda _: None)
+    assert end.text == "[cancelled]"
+
+
+def test_the_cost_that_is_passed_on_is_that_of_the_turn() -> None:
+    shown: list[object] = []
+    record = TurnRecord(shown.append, 0.25)
+    record.take([CostUpdate(0.75)])
+    assert shown == [CostUpdate(0.5)]
+    record.take([CostUpdate(0.1)])  # a continued session that counts from 0
+    assert shown[1:] == [CostUpdate(0.1)]
 
 
 async def test_an_error_of_a_question_ends_the_turn(open_session: Open) -> None:

@@ -86,14 +86,14 @@ class AgentPipes:
 
         :raises ConnectionError: the agent has closed its input.
         """
-        # an answer to an agent that has ended is no failure: its turn reports the end
-        with suppress(*(() if "method" in message else (ConnectionError,))):
-            await self._write(message)
-
-    async def _write(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None  # noqa: S101 it was asked for
         self._process.stdin.write(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-        await self._process.stdin.drain()
+        try:
+            await self._process.stdin.drain()
+        except ConnectionError:
+            if "method" in message:
+                raise
+            # an answer to an agent that has ended: its turn reports the end
 
     async def receive(self) -> dict[str, Any] | None:
         """Return the next message; None after the last one, or if the agent is unusable."""

@@ -218,8 +218,6 @@ class AgentSession:
                 async with asyncio.timeout(None if self._asking else within):
                     await self._stirred.wait()
             except TimeoutError:
-                if self._asking:
-                    continue
                 raise AdapterError(
                     f"the agent {self._name!r} gave no sign for {within:.0f} s, and its turn was ended; "
                     f"[adapters.NAME] timeout allows more{self._pipes.last_words}"
