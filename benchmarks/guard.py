@@ -60,9 +60,11 @@ class Measured:
 
 
 def make_tree(root: Path, files: int) -> None:
+    """Create a repository of synthetic files, with dependencies of 1 GiB."""
     synthetic(root, files, files * MEAN)
     for command in (["add", "--all"], ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "all"]):
-        subprocess.run(["git", *command], cwd=root, check=True)
+        # a background gc would delete loose objects while `cp` reads them
+        subprocess.run(["git", "-c", "gc.auto=0", *command], cwd=root, check=True)
     for count in range(DEPENDENCIES):
         path = root / f"node_modules/package{count // 20}/file{count}.js"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,6 +91,7 @@ def _below(place: Path) -> Iterator[str]:
 
 
 def timed(work: Callable[[], object]) -> float:
+    """Return the seconds that work takes."""
     os.sync()  # so that none waits for what another left to be written
     begun = time.perf_counter()
     work()
@@ -135,6 +138,7 @@ async def change_files(copy: GuardedCopy) -> None:
 
 
 def peers(root: Path, place: Path, found: Measured) -> None:
+    """Measure the ways of others to copy the same project."""
     commands = {
         "git worktree add": ["git", "-C", str(root), "worktree", "add", "--quiet", "--detach"],
         "cp -a": ["cp", "-a", str(root)],
@@ -159,6 +163,7 @@ def peers(root: Path, place: Path, found: Measured) -> None:
 
 
 def measured(home: Path, files: int, turns: int) -> Measured:
+    """Measure all ways by turns on one project."""
     root, found = home / f"tree{files}", Measured()
     make_tree(root, files)
     for turn in range(turns):
@@ -170,6 +175,7 @@ def measured(home: Path, files: int, turns: int) -> Measured:
 
 
 def table(files: int, found: Measured) -> Table:
+    """Return the times and disk use of all ways."""
     made = Table(f"{files:,} files", "ready, ms", "spread", "disk, MB", title="guarded copies")
     for name, row in found.rows.items():
         if row.missing:
@@ -182,6 +188,7 @@ def table(files: int, found: Measured) -> Table:
 
 
 def targets(found: Measured) -> list[Figure]:
+    """Return the figures that have a target."""
     rows = found.rows
     ratio = [
         one / other for one, other in zip(rows["cold"].ready, rows["git worktree add"].ready, strict=True)
@@ -196,6 +203,7 @@ def targets(found: Measured) -> list[Figure]:
 
 
 def main() -> int:
+    """Measure and print; return 0."""
     collect_garbage_rarely()
     short = "--short" in sys.argv
     out = console()
