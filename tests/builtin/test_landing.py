@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 BASE = "one\ntwo\nthree\nfour\nfive\n"
+PERSON = "-c user.name=a -c user.email=a@b.example"
 AGENT = "sed -i 's/one/ONE/; s/five/FIVE/' a.txt"
 LANDED = "ONE\ntwo\nthree\nfour\nFIVE\n"
 
@@ -208,7 +209,7 @@ async def test_a_rollback_of_a_landing_brings_the_project_back(session: Session)
 
 
 async def test_the_messages_of_the_programs_commits_are_kept(session: Session) -> None:
-    await session.agent(f"{AGENT}; git commit -qam 'Shout the first and the last line'")
+    await session.agent(f"{AGENT}; git {PERSON} commit -qam 'Shout the first and the last line'")
     result = await session.land()
     assert outcome(result)["commit_message"].strip() == "Shout the first and the last line"
     assert git(session.bench.root, "log", "--format=%s").strip() == "first"
