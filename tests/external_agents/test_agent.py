@@ -128,7 +128,9 @@ def test_a_run_cancelled_in_a_long_command_ends_it(rig: Rig) -> None:
     assert process.returncode == INTERRUPTED, output
     assert rig.brood.gone(10), rig.brood.commands()
     assert rig.files() == {name: text.encode() for name, text in START.items()}
-    assert not list(rig.home.glob(".local/state/tideate/**/upper"))
+    # the work so far waits for a review
+    assert len(list(rig.home.glob(".local/state/tideate/**/upper/started"))) == 1
+    assert "tideate guard land" in output
 
 
 def test_a_killed_agent_fails_the_run(rig: Rig) -> None:
