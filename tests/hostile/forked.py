@@ -79,11 +79,13 @@ def run_forked(
     *,
     within: float,
     talk: Talk | None = None,
+    interrupt: float = 0,
 ) -> Ended:
     """Call a function in a child with its own environment and directory.
 
     :param within: seconds; then it is killed with its process group.
     :param talk: lines for its standard input; None for none.
+    :param interrupt: seconds after which it gets Ctrl-C's signal; 0 for never.
     """
     outputs = [os.open(scratch / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in ("out", "err")]
     to_child, from_child = (os.pipe(), os.pipe()) if talk is not None else (None, None)
@@ -97,6 +99,8 @@ def run_forked(
         os.close(to_child[0])
         os.close(from_child[1])
         said = _talk(talk, to_child[1], from_child[0], started + within)
+    if interrupt and not _has_ended(child, started + interrupt):
+        os.kill(child, signal.SIGINT)
     status, mib = _wait(child, started + within)
     seconds = time.monotonic() - started
     left = _left()
@@ -131,12 +135,17 @@ def _talk(talk: Talk, to_child: int, from_child: int, end: float) -> bytes:
     return said
 
 
-def _wait(child: int, end: float) -> tuple[int | None, int]:
+def _has_ended(child: int, end: float) -> bool:
+    """Wait for a child until it ends or a time is reached."""
     descriptor = os.pidfd_open(child)
     try:
-        ended = bool(select.select([descriptor], [], [], max(end - time.monotonic(), 0))[0])
+        return bool(select.select([descriptor], [], [], max(end - time.monotonic(), 0))[0])
     finally:
         os.close(descriptor)
+
+
+def _wait(child: int, end: float) -> tuple[int | None, int]:
+    ended = _has_ended(child, end)
     if not ended:
         os.kill(child, signal.SIGKILL)
     _, status, usage = os.wait4(child, 0)

@@ -28,6 +28,8 @@ class Command:
     """Names in the project that may change, with everything below them."""
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     """Of a stdio server: tools to call with their arguments."""
+    interrupt: float = 0
+    """Seconds after which Ctrl-C ends it; 0 for a command that ends by itself."""
 
     @property
     def text(self) -> str:
@@ -146,6 +148,8 @@ CHANGES: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
     ("mcp", "serve", "filesystem"): APP,
     ("mcp", "serve", "git"): frozenset({".git"}),
 }
+UNTIL_INTERRUPTED: Final[Mapping[tuple[str, ...], float]] = {("watch",): 3.0}
+"""Commands that run until Ctrl-C, with the seconds that they get."""
 
 
 def commands() -> list[Command]:
@@ -180,7 +184,8 @@ def _plain(words: tuple[str, ...], signature: inspect.Signature) -> Command:
     elif "yes" in signature.parameters:
         line.append("--no")
     name = words[-1] if words[:2] == ("mcp", "serve") else ""
-    return Command(tuple(line), CHANGES.get(words, frozenset()), SERVED.get(name, ()))
+    changes = CHANGES.get(words, frozenset())
+    return Command(tuple(line), changes, SERVED.get(name, ()), UNTIL_INTERRUPTED.get(words, 0))
 
 
 def _given(parameter: inspect.Parameter, group: str) -> Sequence[str]:

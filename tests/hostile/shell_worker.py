@@ -30,6 +30,8 @@ MIB: Final = 500
 """Memory limit."""
 STATUSES: Final = (0, 1, 2, 3)
 """Valid exit statuses."""
+INTERRUPTED: Final = 130
+"""Exit status after Ctrl-C."""
 
 
 class ShellWorker:
@@ -65,16 +67,18 @@ class ShellWorker:
         place = self._place
         place.give_state(used=used)
         self._programs.skip()
-        ended = self._run(command.line(place), place.project, command.talk())
+        ended = self._run(command.line(place), place.project, command.talk(), command.interrupt)
         problems = [
-            *_problems(ended, self._seconds),
+            *_problems(ended, self._seconds, interrupted=bool(command.interrupt)),
             *(f"started: {one}" for one in self._programs.foreign()),
             *place.changed(command.may_change),
         ]
         state = "used" if used else "new"
         return Outcome(tree.text, command.text, state, ended.seconds, ended.mib, tuple(problems))
 
-    def _run(self, line: list[str], directory: Path, talk: list[bytes] | None = None) -> Ended:
+    def _run(
+        self, line: list[str], directory: Path, talk: list[bytes] | None = None, interrupt: float = 0
+    ) -> Ended:
         place = self._place
 
         def work() -> None:
@@ -97,14 +101,15 @@ class ShellWorker:
             directory,
             within=self._seconds,
             talk=talk,
+            interrupt=interrupt,
         )
 
 
-def _problems(ended: Ended, seconds: float) -> list[str]:
+def _problems(ended: Ended, seconds: float, *, interrupted: bool) -> list[str]:
     told = []
     if ended.status is None:
         told.append(f"time: no answer within {seconds:g} s")
-    elif ended.status not in STATUSES:
+    elif ended.status not in (*STATUSES, *([INTERRUPTED] if interrupted else [])):
         told.append(f"status: {ended.status}: {_last_line(ended.err)}")
     if ended.mib >= MIB:
         told.append(f"memory: {ended.mib} MiB")
