@@ -193,7 +193,8 @@ def guarded(root: Path, place: Path, found: Measured) -> None:
     environment = {**os.environ, "HOME": str(place), "XDG_STATE_HOME": str(place / "state")}
     guard = [sys.executable, "-m", "tideate_core.cli", "guard", "--yes", "--"]
     ready = ["sh", "-c", "echo ready"]
-    until_output([*guard, *ready], root, environment)  # makes the mirror
+    # makes the mirror
+    subprocess.run([*guard, "true"], cwd=root, env=environment, check=True, capture_output=True)
     alone, _ = until_output(ready, root, environment)
     first, _ = until_output([*guard, *ready], root, environment)
     found.later.append(first - alone)
