@@ -42,6 +42,17 @@ def test_with_yes_everything_lands_and_rolls_back(project: Shell) -> None:
     assert project.fingerprint() == before
 
 
+def test_many_paths_that_are_left_are_counted(project: Shell) -> None:
+    project.fails(3, "wait", "guard", "sh", "-c", "for i in $(seq 10 60); do mkfifo pipe$i; done; echo > new")
+    shown = project.ok("guard", "show").stdout.splitlines()
+    assert "changed: new" in shown
+    assert len([line for line in shown if line.startswith("left: ")]) == 21
+    assert (shown[-2:], len(shown) < 35) == (
+        ["… and 31 more are left; the last one:", "left: pipe60: is neither a file nor a link nor a directory"],
+        True,
+    )
+
+
 def test_with_no_nothing_lands_and_the_session_keeps_the_changes(project: Shell) -> None:
     before = project.fingerprint()
     project.fails(3, "keeps its changes", "guard", "--no", "sh", "-c", EDIT)

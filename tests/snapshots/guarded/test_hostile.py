@@ -169,7 +169,7 @@ async def test_no_more_than_a_bound_of_paths_is_read_and_the_rest_stays(
     found = await opened.difference()
     assert (len(found.made) < 4, list(found.left.values())) == (
         True,
-        ["and later paths come after the 3 that are read"],
+        [f"and later paths come after the 3 that are read{difference.ADVICE}"],
     )
     await opened.copy.update(landed=found)
     monkeypatch.undo()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -207,5 +208,9 @@ def _print_session(session: GuardSession, difference: ScratchDifference) -> None
             print_line(f"{'changed' if what == 'files' else 'not landed'}: {label(path)}")
         if len(paths) > MANY:
             print_line(f"… and {len(paths) - MANY:,} more")
-    for path, why in difference.left.items():
+    for path, why in islice(difference.left.items(), MANY):
+        print_line(f"left: {label(path)}: {why}")
+    if len(difference.left) > MANY:
+        print_line(f"… and {len(difference.left) - MANY:,} more are left; the last one:")
+        path, why = next(reversed(difference.left.items()))
         print_line(f"left: {label(path)}: {why}")
