@@ -16,6 +16,7 @@ from tideate_core.engine import Landed, land_difference
 from tideate_core.errors import InvalidInput, RunIsOwned, WorkspaceError
 from tideate_core.snapshots import (
     GuardedCopy,
+    GuardState,
     ScratchDifference,
     find_session,
     finish_session,
@@ -105,7 +106,8 @@ async def _session(step: StepContext) -> GuardedCopy:
 
     async def find() -> list[str]:
         known = await asyncio.to_thread(list_sessions, root)
-        copies = [GuardedCopy.attach(root, session.id) for session in known]
+        whole = (session for session in known if session.state is not GuardState.DAMAGED)
+        copies = [GuardedCopy.attach(root, session.id) for session in whole]
         return [copy.id for copy in copies if await copy.difference()]
 
     # after a crash the same session is landed

@@ -172,7 +172,11 @@ async def _attend(root: Path, request: Guarding, program: GuardedProgram, runnin
     finally:
         renewing.cancel()
         await program.end()
-    return await _review(root, request, program)
+    try:
+        return await _review(root, request, program)
+    finally:
+        if program.copy.slows_next:  # the program was too short
+            await asyncio.to_thread(program.copy.renew_blocking)
 
 
 async def _review(root: Path, request: Guarding, program: GuardedProgram) -> int:

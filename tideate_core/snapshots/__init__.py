@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         GuardState as GuardState,
         change_session as change_session,
         create_session as create_session,
+        discard_session as discard_session,
         ended_now as ended_now,
         find_session as find_session,
         finish_session as finish_session,

@@ -155,17 +155,20 @@ def show(session: SessionId = None, /, *, json: Json = False, root: Root = None)
 @report_errors
 def discard(session: SessionId = None, /, *, yes: Yes = None, json: Json = False, root: Root = None) -> int:
     """Delete a session with all its open changes."""
-    from tideate_core.app import discard_session, refuse_running, session_difference
-    from tideate_core.snapshots import find_session
+    from tideate_core.app import refuse_running, session_difference
+    from tideate_core.snapshots import GuardState, discard_session, find_session
 
     place = guarded_root(root)
     found = find_session(place, session)
 
     async def command() -> int:
         refuse_running(place, found)
-        if yes is None and not json:
-            _print_session(found, await session_difference(place, found))
-        question = f"Discard session {found.short} of {label(found.argv[0])} with these changes?"
+        changes = "its changes, which cannot be shown"
+        if found.state is not GuardState.DAMAGED:
+            changes = "these changes"
+            if yes is None and not json:
+                _print_session(found, await session_difference(place, found))
+        question = f"Discard session {found.short} of {label(found.argv[0])} with {changes}?"
         if not await confirmed(yes, "discard", question):
             return declined("nothing was discarded", "discards", yes, as_json=json)
         await discard_session(place, found)

@@ -99,9 +99,7 @@ class IgnoredNames:
     def _index(self) -> list[tuple[str, bool]]:
         """Tracked paths below the root, and whether they are repositories."""
         entries = _printed(self._root, *_TRACKED, options=SAFE_OPTIONS).split(b"\0")[:-1]
-        return [
-            (os.fsdecode(entry.partition(b"\t")[2]), entry.startswith(_REPOSITORY)) for entry in entries
-        ]
+        return [(os.fsdecode(entry.partition(b"\t")[2]), entry.startswith(_REPOSITORY)) for entry in entries]
 
     @cached_property
     def _repositories(self) -> frozenset[str]:
