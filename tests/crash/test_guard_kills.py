@@ -119,7 +119,7 @@ def steps(home: Path, *, saved: bool) -> list[Tree]:
     :param saved: with the changes of the person.
     """
     site = GuardSite(home)
-    found = []
+    found: list[Tree] = []
     for step in ("true", *STEPS):
         subprocess.run(["sh", "-c", step], cwd=site.root, check=True)
         tree = home / f"step{len(found)}"
