@@ -42,6 +42,7 @@ from tideate_core.snapshots import (
     owning,
 )
 from tideate_core.util.escaping import label
+from tideate_core.util.power_loss import boot_id
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workflows import COMPARISON, MISSING, Declined
 from tideate_core.workspace import Difference, Document, change_note, changes_between
@@ -241,7 +242,7 @@ class GuardedAgent:
         session = GuardSession(id=copy.id, argv=agent.program, agent=name, created=ended_now(), run=run)
         create_session(copy.place, session)
         self._owning.enter_context(owning(root, session))
-        change_session(root, copy.id, GuardEvent.START, ended=None)
+        change_session(root, copy.id, GuardEvent.START, ended=None, boot=boot_id())
 
     async def _make(self) -> GuardedCopy:
         """Return the copy that this work had before a crash, or a new one."""

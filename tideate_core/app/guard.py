@@ -18,6 +18,7 @@ from tideate_core.snapshots import (
     list_sessions,
     owning,
 )
+from tideate_core.util.power_loss import boot_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -169,7 +170,14 @@ def open_session(
         environment = copy.environment(environment_for(agent, config))
         find_program(argv[0], copy.root / session.folder, environment, hint=HIDDEN, seen=copy.seen)
         session = change_session(
-            root, session.id, GuardEvent.START, argv=argv, agent=agent or None, status=None, ended=None
+            root,
+            session.id,
+            GuardEvent.START,
+            argv=argv,
+            agent=agent or None,
+            status=None,
+            ended=None,
+            boot=boot_id(),
         )
         program = GuardedProgram(session, copy, copy.command(argv, cwd=session.folder), environment)
         program.owned = undone.pop_all()

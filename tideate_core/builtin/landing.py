@@ -21,6 +21,7 @@ from tideate_core.snapshots import (
     find_session,
     finish_session,
     list_sessions,
+    may_be_torn,
     note_landing,
 )
 from tideate_core.util.atomic_files import write_atomic
@@ -41,6 +42,7 @@ FEEDBACK: Final = "feedback.md"
 OWN: Final = (".git", ".tideate")
 """Paths of git and tideate, which programs often change."""
 MOST_NAMED: Final = 5
+TORN: Final = "the computer restarted before all changes were on the disk; look for cut or empty files"
 SHORT: Final = 8
 """Characters of a session's id that are shown."""
 
@@ -49,6 +51,8 @@ async def land(step: StepContext) -> dict[str, Any]:
     """Review a session's changes, and write the accepted ones."""
     copy = await _session(step)
     with _only_landing(copy):
+        if await asyncio.to_thread(may_be_torn, copy.project, copy.id):
+            step.notice(TORN, level="warn")
         difference = await copy.difference()
         if ignored := [path for path in difference.ignored if path.partition("/")[0] not in OWN]:
             named = ", ".join(map(label, ignored[:MOST_NAMED]))

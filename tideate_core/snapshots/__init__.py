@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         finish_session as finish_session,
         is_owned as is_owned,
         list_sessions as list_sessions,
+        may_be_torn as may_be_torn,
         note_landing as note_landing,
         owning as owning,
         relocate_sessions as relocate_sessions,

@@ -15,6 +15,7 @@ from tideate_core.errors import InvalidInput, RunIsOwned, ScratchUnavailable, Se
 from tideate_core.project import project_state
 from tideate_core.util.atomic_files import write_atomic
 from tideate_core.util.file_locks import is_locked, take_lock
+from tideate_core.util.power_loss import boot_id, sync_file_system
 from tideate_core.util.private_files import open_private
 from tideate_core.util.regular_files import read_regular
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from tideate_core.machines import Table
+    from tideate_core.snapshots.guarded.copy import GuardedCopy
 
 RECORD: Final = "session.json"
 OWNER: Final = "owner.lock"
@@ -97,6 +99,8 @@ class GuardSession:
     """Escape report of the last program."""
     run: str | None = None
     """Id of the run whose agent works in the copy, and which lands the changes itself."""
+    boot: str = ""
+    """Boot of the system in which the program wrote its changes; empty when they survive a power loss."""
 
     @property
     def short(self) -> str:
@@ -247,11 +251,27 @@ async def finish_session(root: Path, session_id: str) -> bool:
             return False
         copy = await asyncio.to_thread(GuardedCopy.attach, root, session_id)
         if await copy.difference():
+            await asyncio.to_thread(_make_durable, root, copy)
             return False
         await copy.discard()
     except ScratchUnavailable:
         return not (sessions_directory(root) / session_id).exists()
     return True
+
+
+def _make_durable(root: Path, copy: GuardedCopy) -> None:
+    with suppress(SessionNotFound):
+        if _read(copy.place).boot:
+            sync_file_system(copy.place)
+            change_session(root, copy.id, boot="")
+
+
+def may_be_torn(root: Path, session_id: str) -> bool:
+    """Return whether the system was started again before a program's changes were durable; blocking."""
+    try:
+        return _read(sessions_directory(root) / session_id).boot not in ("", boot_id())
+    except SessionNotFound:  # a copy without a session
+        return False
 
 
 async def discard_session(root: Path, session: GuardSession) -> None:

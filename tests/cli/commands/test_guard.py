@@ -95,6 +95,15 @@ def test_a_session_whose_record_is_no_file_can_be_discarded(project: Shell) -> N
     assert project.json("guard", "list")["sessions"] == []
 
 
+def test_changes_that_a_power_loss_may_have_torn_are_announced(project: Shell) -> None:
+    project.fails(3, "wait", "guard", "sh", "-c", EDIT)
+    (record,) = project.home.rglob("guard/sessions/*/session.json")
+    shape = json.loads(record.read_text())
+    assert shape["boot"] == ""  # they are durable
+    record.write_text(json.dumps({**shape, "boot": "another"}))
+    assert "look for cut or empty files" in project.ok("guard", "land", "--yes").stderr
+
+
 def test_with_no_nothing_lands_and_the_session_keeps_the_changes(project: Shell) -> None:
     before = project.fingerprint()
     project.fails(3, "keeps its changes", "guard", "--no", "sh", "-c", EDIT)

@@ -254,7 +254,7 @@ def _is_heavy(name: str) -> bool:
 
 
 def renew_mirror(guard: Path, project: Path, stop: threading.Event) -> bool:
-    """Make a new mirror if a guarded copy would now need a large delta; blocking.
+    """Make a new mirror if a guarded copy would now need a large delta, and make it durable; blocking.
 
     :returns: whether the next copy starts fast.
     """
@@ -262,9 +262,10 @@ def renew_mirror(guard: Path, project: Path, stop: threading.Event) -> bool:
         with IgnoreQuery(project) as query, locked(guard) as handle:
             old = newest_mirror(guard)
             look = Look(project, query, {} if old is None else old.folders, handle)
-            if _is_far(look):
-                build_mirror(guard, look, old, stop)
+            newest = build_mirror(guard, look, old, stop) if old is None or _is_far(look) else old
             remove_unused(guard)
+        if not stop.is_set():
+            newest.make_durable()
         sweep_places(guard / UNFINISHED)
     except (OSError, ScratchUnavailable) as error:
         if not stop.is_set():
