@@ -61,8 +61,8 @@ LOOK_AT_DISK = 0.25
 """Seconds between two looks at the free space, which are cheap."""
 COUNT_AGAIN, SHARE = 60.0, 50
 """Seconds until the changes are counted again, and their multiple of the time that counting takes."""
-MOST_COUNTED = 2_000_000
-"""Maximum number of files whose sizes are counted."""
+MOST_COUNTED, BETWEEN = 2_000_000, 1_000
+"""Maximum number of files whose sizes are counted, and between two checks for the holder's end."""
 RESERVE, RESERVED_FILES = 1 << 30, 10_000
 """Bytes and files that a program leaves free on the disk; at most half of what is free at its start."""
 LONGEST = 200
@@ -410,13 +410,15 @@ class Disk:
 
 
 def _disk_use(uppers: list[int]) -> int:
-    """Return the bytes of layers on the disk."""
+    """Return the bytes of layers on the disk; fewer if the holder has to end meanwhile."""
     pending = [f"/proc/self/fd/{upper}" for upper in uppers]
     used = counted = 0
     while pending and counted < MOST_COUNTED:
         with contextlib.suppress(OSError), os.scandir(pending.pop()) as entries:  # or it was removed
             for entry in entries:
                 counted += 1
+                if not counted % BETWEEN and select.select([0], [], [], 0)[0]:
+                    return used
                 with contextlib.suppress(OSError):
                     used += entry.stat(follow_symlinks=False).st_blocks * 512
                 if entry.is_dir(follow_symlinks=False):
