@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.crash.kills import Totals, draw
+from tests.crash.kills import Kill, Totals, draw
 from tests.harness.project import git
 from tests.harness.shell import Shell
 from tests.snapshots.trees import looked_at
 from tideate_core.workspace import is_temporary
 
 if TYPE_CHECKING:
-    from tests.crash.kills import Kill
     from tests.snapshots.trees import Node
 
     Tree = dict[bytes, Node]
@@ -206,3 +205,12 @@ def test_a_guard_that_is_killed_lost_nothing_and_can_continue(
         assert site.read("again.txt") == "1\n"
     finally:
         site.close()
+
+
+def test_a_killed_landing_is_continued_by_the_next_one(tmp_path: Path) -> None:
+    site = GuardSite(tmp_path / "site")
+    site.ok("guard", "--later", "sh", "-c", "; ".join(STEPS))
+    assert site.go(Kill("commit", 4), "guard", "land", "--yes") is None
+    site.go(None, "guard", "land", "--yes")
+    assert [run["state"] for run in site.json("history")["runs"]] == ["completed"]
+    site.close()
