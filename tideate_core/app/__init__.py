@@ -46,6 +46,19 @@ if TYPE_CHECKING:
         rolled_back_ids as rolled_back_ids,
         time_of as time_of,
     )
+    from tideate_core.app.inbox import (
+        Continuation as Continuation,
+        WaitingRun as WaitingRun,
+        fetch_inbox as fetch_inbox,
+        find_published as find_published,
+        list_inbox as list_inbox,
+        locate_waiting as locate_waiting,
+        prune_inbox as prune_inbox,
+        read_question as read_question,
+        remove_published as remove_published,
+        take_published as take_published,
+        waiting_json as waiting_json,
+    )
     from tideate_core.app.opening import (
         interrupted_restore as interrupted_restore,
         note_project as note_project,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         said_in_step as said_in_step,
     )
     from tideate_core.engine.context.memory import CONVERSATION as CONVERSATION
+    from tideate_core.engine.context.person import question_digest as question_digest
     from tideate_core.engine.driver import (
         Driver as Driver,
         DriverHooks as DriverHooks,
@@ -79,7 +80,10 @@ if TYPE_CHECKING:
     from tideate_core.engine.past import Changed as Changed
     from tideate_core.engine.policy import (
         PERSONS as PERSONS,
+        UNASKED as UNASKED,
+        LeavingFrontEnd as LeavingFrontEnd,
         PolicyFrontEnd as PolicyFrontEnd,
+        RecordedAnswers as RecordedAnswers,
         declined_unasked as declined_unasked,
     )
     from tideate_core.engine.preview import PromptPreview as PromptPreview

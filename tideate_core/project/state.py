@@ -37,6 +37,7 @@ _OTHERS_WRITE: Final = 0o022
 _OWN_NAMES: Final = (
     "projects",
     "stores",
+    "inbox",
     "journal*",
     "objects",
     "snapshots",
