@@ -39,6 +39,7 @@ _OWN_NAMES: Final = (
     "stores",
     "journal*",
     "objects",
+    "portable",
     "snapshots",
     "scratch",
     "keys",
