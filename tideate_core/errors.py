@@ -61,6 +61,8 @@
     │   │   └── RunTaken             another person or job continues the published run
     │   ├── RunEnded                 the run has ended and cannot continue
     │   ├── RunNotActive             no process owns the run
+    │   ├── RunIsHere                a bundle's run is in this project and has continued
+    │   ├── InvalidBundle            a bundle is damaged or not one
     │   ├── PersonNeeded             a policy cannot answer a question; the run waits
     │   │   └── LeftAtGate           the run leaves its question for a reviewer elsewhere
     │   ├── DefinitionChanged        the run's definition file changed since its start
@@ -500,6 +502,17 @@ class RunEnded(WorkflowError):
 
 class RunNotActive(WorkflowError):
     """The run has no owner process that could handle a request."""
+
+
+class RunIsHere(WorkflowError):
+    """The run of a bundle is in this project and has continued."""
+
+
+class InvalidBundle(WorkflowError):
+    """A bundle is damaged, not one, or of another version."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"the bundle cannot be used: {problem}; nothing was changed. Create it again")
 
 
 class DefinitionChanged(WorkflowError):

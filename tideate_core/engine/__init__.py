@@ -113,9 +113,11 @@ if TYPE_CHECKING:
     from tideate_core.engine.review.drafts import (
         KeptReview as KeptReview,
         conflicts_of as conflicts_of,
+        draft_folder as draft_folder,
         forget_drafts as forget_drafts,
         kept_answer as kept_answer,
         kept_review as kept_review,
+        portable_drafts as portable_drafts,
         read_begun as read_begun,
         with_decisions as with_decisions,
         with_said as with_said,

@@ -1,4 +1,4 @@
-"""Runs that move between machines: the inbox of published questions."""
+"""Portable runs: a run in one file, which another machine opens and continues."""
 
 from __future__ import annotations
 
@@ -7,6 +7,22 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.portable.bundle import (
+        Bundle as Bundle,
+        create_bundle as create_bundle,
+        read_bundle as read_bundle,
+    )
+    from tideate_core.portable.facts import (
+        BundleFacts as BundleFacts,
+        FactsHere as FactsHere,
+        facts_here as facts_here,
+    )
+    from tideate_core.portable.opening import (
+        finish_openings as finish_openings,
+        lock_openings as lock_openings,
+        openings as openings,
+    )
+    from tideate_core.portable.taking_up import TakenUp as TakenUp, take_up as take_up
     from tideate_core.portable.inbox import (
         FetchedAnswer as FetchedAnswer,
         FetchedQuestion as FetchedQuestion,

@@ -40,6 +40,7 @@ _OWN_NAMES: Final = (
     "inbox",
     "journal*",
     "objects",
+    "portable",
     "snapshots",
     "scratch",
     "keys",
