@@ -39,6 +39,8 @@ PATIENCE: Final = 600.0
 """Seconds until a transfer times out."""
 LARGEST: Final = 64 << 20
 """Bytes of output of one command."""
+NOBODY: Final = ("tideate", "tideate@localhost")
+"""Identity of a commit if git has none, as in a container."""
 REMOTE: Final = "inbox"
 """Name of the remote within a command: names of a configuration cannot be options."""
 _OPTIONS: Final = (
