@@ -16,7 +16,7 @@ import pytest
 from tests.harness.bench import Bench
 from tests.portable.kinds import KINDS, arguments
 from tests.portable.moving import bundle_of, copy_of, open_bundle, tree
-from tideate_core.engine import Event
+from tideate_core.engine import Event, RunRollback
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,11 +104,9 @@ async def test_a_moved_run_ends_as_one_that_stayed(tmp_path: Path, server: Model
     other = await ended(there, run, await there.resume(run))
     assert without_place(other, there.root) == without_place(one, here.root), facts
     assert again
-    await there.workspace().rollback_best_effort(run)
-    for child in (await there.reader()).within(run):
-        await there.workspace().rollback_best_effort(child.id)
-    if not (await there.reader()).within(run):
-        assert tree(there.root) == before
+    members = [run, *(child.id for child in (await there.reader()).within(run))]
+    await RunRollback(there.root, there.private).restore_files(members)
+    assert tree(there.root) == before
     await there.aclose()
     await here.aclose()
 
