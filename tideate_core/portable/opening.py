@@ -1,9 +1,9 @@
-"""An opening on disk: what it writes is staged, swapped in, and taken back after a crash.
+"""Opening of a bundle on disk: staged, swapped in, and reverted after a crash.
 
 ``PRIVATE/portable/opening/RUN/`` exists from before the first write until after the rows are in the store::
 
     state.json      runs, and how to tell whether the rows are in the store
-    journal/RUN/    the write of the project's files, to take it back
+    journal/RUN/    the write of the project's files, to revert it
     new/            journals and drafts of the runs, until they are swapped in
     old/            those that they replace
 """
@@ -37,7 +37,7 @@ STATE: Final = "state.json"
 
 
 def openings(private: Path) -> list[Path]:
-    """Return the directories of interrupted openings, and of those under way; blocking."""
+    """Return the directories of unfinished openings; blocking."""
     folder = private / FOLDER / "opening"
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
@@ -106,7 +106,7 @@ class Opening:
                     fsync_directory(path.parent)
         fsync_directory(self.place / "old")
 
-    async def take_back(self, workspace: Workspace) -> None:
+    async def revert(self, workspace: Workspace) -> None:
         """Restore files, journals and drafts as they were before; may be repeated after a crash.
 
         :raises WorkspaceError: a file cannot be restored.
@@ -169,19 +169,19 @@ def _swapped(private: Path, run: str) -> tuple[Path, Path]:
 
 
 async def finish_openings(private: Path, reader: Reader, workspace: Workspace) -> list[str]:
-    """Take back interrupted openings, and finish those whose rows are in the store.
+    """Revert interrupted openings, and finish those with rows in the store.
 
     The caller holds the lock.
 
-    :returns: the runs of the openings that were taken back.
+    :returns: the runs of the reverted openings.
     :raises WorkspaceError: a file cannot be restored.
     """
-    taken_back = []
+    reverted = []
     for place in openings(private):
         opening = Opening(private, place.name)
         if opening.is_done(reader):
             opening.end()
         else:
-            await opening.take_back(workspace)
-            taken_back.append(opening.run)
-    return taken_back
+            await opening.revert(workspace)
+            reverted.append(opening.run)
+    return reverted

@@ -1,4 +1,4 @@
-"""Search for probable secrets in what a bundle would carry."""
+"""Search for probable secrets in a bundle before it is written."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ async def take_up(
 ) -> TakenUp:
     """Take up a bundle as a run of a project; unfinished runs are paused.
 
-    Interrupted openings are taken back first.
+    Interrupted openings are reverted first.
 
     :param on_write: called before the first write.
     :raises RunIsHere: the run is in this project and has continued.
@@ -75,7 +75,7 @@ async def take_up(
         changed.
     :raises InvalidBundle: the bundle contradicts the runs of this project; nothing was changed.
     :raises WorkspaceError: a file cannot be written, or another opening is under way.
-    :raises StoreError: the rows cannot be written; everything was taken back.
+    :raises StoreError: the rows cannot be written; everything was reverted.
     """
     lock = lock_openings(store.private)
     if lock is None:
@@ -110,7 +110,7 @@ class _TakingUp:
         try:
             await self._write(merged, copies, rows, known)
         except BaseException:
-            await self._opening.take_back(self._workspace)
+            await self._opening.revert(self._workspace)
             raise
         await asyncio.to_thread(self._opening.end)
         return TakenUp(bundle.run, bundle.facts.workflow, tuple(merged.written), ended)
