@@ -161,7 +161,7 @@ def create_bundle(
     origin = find_origin(root, __version__, time.time_ns() // 1_000_000)
     seen = seen_files(root, rows, journal)
     if not with_secrets:
-        refuse_secrets(root, origin.base, rows, [*journal, *copies], drafts, blobs.contents)
+        refuse_secrets(root, origin.base, rows, [*journal, *copies], drafts, blobs.contents, question)
     packed = tuple(pack_rows(_without_machine(one), relocation, blobs.put) for one in rows)
     try:
         manifest = Manifest(
@@ -188,7 +188,7 @@ def read_bundle(source: BinaryIO) -> Bundle:
     :raises OSError: it cannot be read.
     """
     manifest, blobs, size = unpack_bundle(source)
-    rows = unpack_rows(manifest.rows, blobs)
+    rows = unpack_rows(manifest.rows, blobs, manifest.origin.version)
     bundle = Bundle(manifest, rows, blobs, facts_of(manifest, rows, size))
     _check(bundle)
     return bundle

@@ -90,11 +90,14 @@ def _packed(value: Any, put: Callable[[bytes], str]) -> str | None:
     return text if len(text) <= INLINE else f"@{put(text.encode())}"
 
 
-def unpack_rows(packed: Sequence[Rows], blobs: Mapping[str, bytes]) -> tuple[RunRows, ...]:
+def unpack_rows(packed: Sequence[Rows], blobs: Mapping[str, bytes], version: str) -> tuple[RunRows, ...]:
     """Check the rows of a bundle; paths are still places.
 
+    :param version: of the tideate that made it.
     :raises InvalidBundle: a row cannot be one of a run, or the runs are not one family.
     """
+    for rows_of in packed:
+        _check_columns(rows_of, version)
     rows = tuple(_unpacked(one, blobs) for one in packed)
     seen: set[str] = set()
     for one in rows:
@@ -131,9 +134,14 @@ def _unpacked(packed: Rows, blobs: Mapping[str, bytes]) -> RunRows:
     return RunRows(definition, run, tables)
 
 
+def _check_columns(packed: Rows, version: str) -> None:
+    known = [(RUN, packed.run)]
+    known += [(TABLES.get(table, {}), row) for table, rows in packed.tables.items() for row in rows]
+    if any(row.keys() != columns.keys() for columns, row in known):
+        raise InvalidBundle(f"its rows have other columns than this version knows; tideate {version} made it")
+
+
 def _row(row: Mapping[str, Any], columns: Mapping[str, str], blobs: Mapping[str, bytes]) -> dict[str, Any]:
-    if row.keys() != columns.keys():
-        raise InvalidBundle("a row of it has other columns than this version knows")
     return {name: _value(name, row[name], kind, blobs) for name, kind in columns.items()}
 
 

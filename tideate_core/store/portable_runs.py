@@ -115,7 +115,7 @@ TABLES: Final[Mapping[str, Mapping[str, Kind]]] = {
 }
 """Columns of the tables with rows of one run, without `execution_id`."""
 
-_WHERE: Final = {"workflow_wishes": " AND wish = 'say'"}
+_WHERE: Final = {"workflow_wishes": " AND w.wish = 'say'"}
 _ORDER: Final = {"workflow_steps": "id", "workflow_wishes": "id"}
 _FAMILY: Final = (
     "WITH RECURSIVE family(id) AS (SELECT id FROM workflow_executions WHERE id = ? UNION"
@@ -224,7 +224,7 @@ def _exported(connection: sqlite3.Connection, objects: Objects, run: str) -> Run
 
 def _select(table: str) -> str:
     where = f"execution_id = ?{_WHERE.get(table, '')} ORDER BY {_ORDER.get(table, '1, 2')}"
-    return f"SELECT {', '.join(TABLES[table])} FROM {table} WHERE {where}"  # noqa: S608 names of this module
+    return f"SELECT {', '.join(TABLES[table])} FROM {table} w WHERE {where}"  # noqa: S608 names of this module
 
 
 def _rows(
