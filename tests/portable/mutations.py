@@ -252,6 +252,13 @@ def _events(chance: Any, parts: Parts) -> None:
         tables["workflow_steps"][0]["status"] = "trusted"
 
 
+def _memos(chance: Any, parts: Parts) -> None:
+    wrong = {"1.ask:x": "1", "more_budget:1": "{}", "spent_within:x": "[]", "x.ask:turn:y": '{"turn":1}'}
+    key = chance.choice([*wrong])
+    row = {"step_id": "plan", "key": key, "value": wrong[key], "cursor": 0, "event": 1}
+    parts.manifest["rows"][0]["tables"].setdefault("workflow_memos", []).append(row)
+
+
 def _names(chance: Any, parts: Parts) -> None:
     blob = parts.put(b"{}\n")
     run = parts.manifest["rows"][0]["run"]["id"]
@@ -280,6 +287,6 @@ def _place(chance: Any, parts: Parts) -> None:
 MUTATIONS: Final = (
     *(_cut, _flipped, _flipped_and_sealed, _cut_and_sealed, _followed, _headed, _length),
     *map(_of_parts, (_path, _link, _mode, _image, _blob, _column, _column, _shape, _family, _events)),
-    *map(_of_parts, (_names, _place)),
+    *map(_of_parts, (_names, _place, _memos)),
 )
 BOMB: Final = _bomb

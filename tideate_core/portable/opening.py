@@ -78,9 +78,12 @@ class Opening:
         """Private state in which new journals and drafts are made."""
         return self.place / "new"
 
-    def begin(self, runs: Sequence[str], mark: tuple[int, str, int] | None, *, known: bool) -> None:
+    def begin(
+        self, root: Path | None, runs: Sequence[str], mark: tuple[int, str, int] | None, *, known: bool
+    ) -> None:
         """Make the directory, durably; blocking.
 
+        :param root: of the project's files.
         :param runs: all runs of the bundle, and of the present run that they replace.
         :param mark: number, name and time of the last event in the bundle.
         :param known: the run is in the store already.
@@ -88,7 +91,7 @@ class Opening:
         had = {run: [os.path.lexists(path) for path in _swapped(self.private, run)] for run in runs}
         make_private_directory(self.staged)
         make_private_directory(self.place / "old")
-        state = {"had": had, "mark": mark, "known": known}
+        state = {"root": _named(root), "had": had, "mark": mark, "known": known}
         write_atomic(self.place / STATE, json.dumps(state).encode())
         for path in (self.place.parent, self.place.parent.parent, self.private):
             fsync_directory(path)
@@ -129,6 +132,10 @@ class Opening:
                     fsync_directory(path.parent)
         self.end()
 
+    def is_of(self, root: Path | None) -> bool:
+        """Tell whether it was begun for these files: directories outside of projects share one state."""
+        return not (self.place / STATE).is_file() or self._state()["root"] == _named(root)
+
     def is_done(self, reader: Reader) -> bool:
         """Tell whether the rows of the bundle are in the store; blocking."""
         if not (self.place / STATE).is_file():
@@ -164,6 +171,10 @@ class Opening:
         return state
 
 
+def _named(root: Path | None) -> str | None:
+    return None if root is None else os.fsencode(root).hex()
+
+
 def _swapped(private: Path, run: str) -> tuple[Path, Path]:
     return journal_directory(private, run), draft_folder(private, run)
 
@@ -179,6 +190,8 @@ async def finish_openings(private: Path, reader: Reader, workspace: Workspace) -
     reverted = []
     for place in openings(private):
         opening = Opening(private, place.name)
+        if not opening.is_of(workspace.root):
+            continue
         if opening.is_done(reader):
             opening.end()
         else:

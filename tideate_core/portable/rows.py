@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from tideate_core.engine import RunRequest
+from tideate_core.engine import RunRequest, check_memos
 from tideate_core.errors import InvalidBundle
 from tideate_core.portable.bundle_format import Rows, RunId, Workflow, parse_column
 from tideate_core.store import (
@@ -121,6 +121,7 @@ def _unpacked(packed: Rows, blobs: Mapping[str, bytes]) -> RunRows:
     }
     _check_run(run)
     _check_tables(tables)
+    _check_memos(tables["workflow_memos"])
     definition = Definition(
         workflow.workflow_id,
         workflow.name,
@@ -206,6 +207,16 @@ def _check_tables(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     names = [row["name"] for row in events] + [row["step_id"] for row in tables["workflow_steps"]]
     if any(not name or len(name) > _LONGEST for name in names):
         raise InvalidBundle("a name in it is too long")
+
+
+def _check_memos(rows: Sequence[Mapping[str, Any]]) -> None:
+    memos: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        memos.setdefault(row["step_id"], {})[row["key"]] = row["value"]
+    try:
+        check_memos(memos)
+    except ValueError as error:
+        raise InvalidBundle("a value of a step has another shape than this version knows") from error
 
 
 def _unique(rows: Sequence[Mapping[str, Any]], *names: str) -> None:

@@ -197,7 +197,7 @@ class _TakingUp:
     def _stage(self, merged: MergedJournals, runs: Sequence[str], known: bool) -> None:
         events = self._bundle.rows[0].events
         mark = (len(events), *events[-1]) if events else None
-        self._opening.begin(runs, mark, known=known)
+        self._opening.begin(self._workspace.root, runs, mark, known=known)
         staged = Journal(self._opening.staged)
         for run, number in self._bundle.order():
             step, entries = merged.entries[run][number]
