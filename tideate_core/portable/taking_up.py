@@ -13,6 +13,7 @@ from tideate_core.errors import (
     EditConflict,
     InvalidBundle,
     RunIsHere,
+    RunIsOwned,
     RunNotFound,
     ScratchUnavailable,
     WorkspaceError,
@@ -218,6 +219,7 @@ def _write_private(path: Path, content: bytes) -> None:
 def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
     """Return the runs here that the bundle replaces, None if it replaces none.
 
+    :raises RunIsOwned: a living process has the run here.
     :raises RunIsHere: the run here has continued since it left.
     :raises InvalidBundle: a run of the bundle belongs to another run here.
     """
@@ -227,7 +229,10 @@ def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
             raise InvalidBundle(f"it holds the run {one.id[:8]}, which is another one here")
     if not here:
         return None
-    if reader.run(bundle.run).parent is not None:
+    run = reader.run(bundle.run)
+    if run.lease is not None and run.lease.alive:
+        raise RunIsOwned(f"run {run.id[:8]} is being run by process {run.lease.pid}; end that process first")
+    if run.parent is not None:
         raise InvalidBundle(f"its run {bundle.run[:8]} is a step of another run here")
     theirs = bundle.rows[0].events
     ours = [(event.name, event.at) for event in reader.events(bundle.run)]
