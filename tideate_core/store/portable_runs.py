@@ -18,6 +18,7 @@ from tideate_core.store.objects import Objects, definition_hash, pack, plain
 from tideate_core.store.records import TERMINAL, Definition
 from tideate_core.store.run_texts import add_prompt, index_answers
 from tideate_core.store.runs import PROMPT_LENGTH, run_status
+from tideate_core.store.schema import schema_version
 from tideate_core.store.unfinished import mark_unfinished
 
 if TYPE_CHECKING:
@@ -165,6 +166,8 @@ def export_rows(private: Path, run_id: str) -> list[RunRows]:
         raise RunNotFound(run_id)
     connection = connect_to_read(path)
     try:
+        if schema_version(connection) == 0:
+            raise RunNotFound(run_id)  # its first process ended before it made the tables
         connection.execute("BEGIN")
         family = [row[0] for row in connection.execute(_FAMILY, (run_id,))]
         if not family:
