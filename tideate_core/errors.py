@@ -22,6 +22,8 @@
     │   ├── EditConflict             the text changed at the place of an edit
     │   ├── UnusableAnswer           a model's answer contains no usable edit
     │   ├── RollbackConflict         later changes prevent a rollback
+    │   ├── RemoteFailed             git cannot reach a remote, or the remote refuses a ref
+    │   ├── RefusedRef               a fetched run or answer is invalid, or its signature does not count
     │   ├── ScratchUnavailable       a scratch copy cannot be created, or is gone
     │   ├── SessionNotFound          no guarded session has this id
     │   └── SnapshotNotFound         no snapshot has this id
@@ -56,9 +58,13 @@
     │   ├── CostLimitReached         the next request could exceed the run's cost limit
     │   ├── RunNotFound              no run has this id
     │   ├── RunIsOwned               a living process owns the run
+    │   │   └── RunTaken             another person or job continues the published run
     │   ├── RunEnded                 the run has ended and cannot continue
     │   ├── RunNotActive             no process owns the run
+    │   ├── RunIsHere                a bundle's run is in this project and has continued
+    │   ├── InvalidBundle            a bundle is damaged or not one
     │   ├── PersonNeeded             a policy cannot answer a question; the run waits
+    │   │   └── LeftAtGate           the run leaves its question for a reviewer elsewhere
     │   ├── DefinitionChanged        the run's definition file changed since its start
     │   └── CheckpointNotFound       no checkpoint has this id
     ├── StoreError                   the runs' database cannot be used
@@ -175,6 +181,14 @@ class UnusableFile(ConfigError):
 
 class WorkspaceError(TideateError):
     """A file cannot be read or edited."""
+
+
+class RemoteFailed(WorkspaceError):
+    """Git cannot reach a remote, or the remote refuses a ref; the message has git's words."""
+
+
+class RefusedRef(WorkspaceError):
+    """A published run, question or answer is invalid, was replaced, or its signature does not count."""
 
 
 class AmbiguousCommit(WorkspaceError):
@@ -463,6 +477,10 @@ class PersonNeeded(WorkflowError):
     """A policy cannot answer a question; the run waits for a person."""
 
 
+class LeftAtGate(PersonNeeded):
+    """The run leaves its question for a reviewer elsewhere."""
+
+
 class RunNotFound(WorkflowError):
     """No run has this id."""
 
@@ -474,12 +492,27 @@ class RunIsOwned(WorkflowError):
     """A living process owns the run; control requests can pause or cancel it."""
 
 
+class RunTaken(RunIsOwned):
+    """Another person or job continues the published run."""
+
+
 class RunEnded(WorkflowError):
     """The run has ended and cannot continue."""
 
 
 class RunNotActive(WorkflowError):
     """The run has no owner process that could handle a request."""
+
+
+class RunIsHere(WorkflowError):
+    """The run of a bundle is in this project and has continued."""
+
+
+class InvalidBundle(WorkflowError):
+    """A bundle is damaged, not one, or of another version."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"the bundle cannot be used: {problem}; nothing was changed. Create it again")
 
 
 class DefinitionChanged(WorkflowError):

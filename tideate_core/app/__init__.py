@@ -7,6 +7,20 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.app.branch_landing import (
+        LandedBranch as LandedBranch,
+        land_branch as land_branch,
+    )
+    from tideate_core.app.bundles import (
+        BundleHere as BundleHere,
+        base_work_tree as base_work_tree,
+        beside_project as beside_project,
+        bundle_file as bundle_file,
+        load_bundle as load_bundle,
+        make_bundle as make_bundle,
+        open_bundle as open_bundle,
+        save_bundle as save_bundle,
+    )
     from tideate_core.app.commit import (
         CommitPlan as CommitPlan,
         commit_run as commit_run,
@@ -44,6 +58,21 @@ if TYPE_CHECKING:
         rollback_states as rollback_states,
         rolled_back_ids as rolled_back_ids,
         time_of as time_of,
+    )
+    from tideate_core.app.inbox import (
+        Continuation as Continuation,
+        WaitingRun as WaitingRun,
+        fetch_inbox as fetch_inbox,
+        find_published as find_published,
+        list_inbox as list_inbox,
+        locate_waiting as locate_waiting,
+        open_published as open_published,
+        prune_inbox as prune_inbox,
+        publish_run as publish_run,
+        read_question as read_question,
+        remove_published as remove_published,
+        take_published as take_published,
+        waiting_json as waiting_json,
     )
     from tideate_core.app.opening import (
         interrupted_restore as interrupted_restore,

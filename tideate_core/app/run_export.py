@@ -20,24 +20,12 @@ if TYPE_CHECKING:
 
 ExportFormat = Literal["markdown", "json"]
 
-LEFT_OUT: Final = "[a line that seems to hold a secret is left out]"
 HEADS: Final[Mapping[str, str]] = {
     "system": "Instructions",
     "user": "Prompt",
     "model": "Answer",
     "tool": "Result",
 }
-_NAMES: Final = (
-    r"(?:pass(?:words?|wd|phrase)|secrets?|(?:api|access|secret|private|auth)[_-]?key|token"
-    r"|authorization|cookie|credentials?)"
-)
-_SECRET_KEY: Final = re.compile(rf"(?i){_NAMES}\Z")
-_SECRET_FIELD: Final = re.compile(
-    rf"(?i){_NAMES}\\?['\"]?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
-    # a quoted value with a digit, or one word with a digit that is no call and no variable
-    r"(?:\\?['\"](?=[^'\"\n]{0,100}\d)[^'\"\n]{6,}|(?!\$|[\w.]*\()(?=[^\s'\"]{0,100}\d)[^\s'\"]{6,})"
-)
-"""Fields of tool arguments and settings files; the pattern is too wide for texts sent to models."""
 _BACKTICKS: Final = re.compile("`+")
 
 
@@ -53,7 +41,10 @@ def export_runs(reader: Reader, wanted: Sequence[str], form: ExportFormat, root:
     :raises RunNotFound: no run has this id.
     :raises StoreError: the store cannot be read.
     """
-    runs = [_without_secrets(_run(reader, one, root)) for one in wanted]
+    # here, because the help needs none of it
+    from tideate_core.mentions import value_without_secrets
+
+    runs = [value_without_secrets(_run(reader, one, root)) for one in wanted]
     if form == "json":
         return f"{visible_json({'runs': runs})}\n"
     return "\n---\n\n".join("\n".join(_markdown(run)) for run in runs)
@@ -72,47 +63,6 @@ def _run(reader: Reader, wanted: str, root: Path | None) -> dict[str, Any]:
     for step in shape["steps"]:
         step["said"] = read_step_thread(reader, details.run.id, step["step"])
     return shape
-
-
-def _without_secrets(value: Any) -> Any:
-    """Return a value with likely secrets replaced by a notice."""
-    if isinstance(value, str):
-        return _text_without_secrets(value)
-    if isinstance(value, dict):
-        return {
-            _without_secrets(key): _without_texts(one) if _SECRET_KEY.search(key) else _without_secrets(one)
-            for key, one in value.items()
-        }
-    return [_without_secrets(one) for one in value] if isinstance(value, list) else value
-
-
-def _without_texts(value: Any) -> Any:
-    """Return the value of a secret key with every text replaced; names and numbers stay."""
-    if isinstance(value, dict):
-        return {_without_secrets(key): _without_texts(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_without_texts(one) for one in value]
-    return LEFT_OUT if isinstance(value, str) and value else value
-
-
-def _text_without_secrets(text: str) -> str:
-    # here, because the help needs none of it
-    from tideate_core.mentions import secret_lines
-
-    if text.lstrip()[:1] in ("{", "["):
-        try:
-            value = json.loads(text)
-            clean = _without_secrets(value)
-        except (ValueError, RecursionError):
-            value = clean = None  # not JSON, or too deep: search its lines
-        if clean != value:
-            return json.dumps(clean, ensure_ascii=False, indent=2 if "\n" in text else None)
-    numbers = secret_lines(text)
-    lines = text.split("\n")
-    return "\n".join(
-        LEFT_OUT if at in numbers or _SECRET_FIELD.search(line) else line
-        for at, line in enumerate(lines, start=1)
-    )
 
 
 def _markdown(run: Mapping[str, Any]) -> Iterator[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import StepContext, StepHandler, WorkflowRegistry
 
+ANSWER: Final = "answer"
 LAND: Final = "land"
 _chain = WorkflowDefinition.chain
 _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] = (
@@ -146,6 +147,19 @@ _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] =
         "landing",
         {"reviewed": True},
     ),
+    (
+        _chain(
+            ANSWER,
+            ["ask", "send"],
+            description="Answer the question of a run that waits in a remote's inbox",
+            inputs={
+                "run": {"description": "The run, or the beginning of its id; see `tideate inbox`."},
+                "remote": {"default": "origin", "description": "The remote that has it."},
+            },
+        ),
+        "answer",
+        {"reviewed": True},
+    ),
     (handoff_definition(), "handoff.steps", {}),
 )
 """Definitions, each with the module that holds its step handlers under their ids, and its registration."""
@@ -163,6 +177,7 @@ def _lazy_handler(module: str, name: str) -> StepHandler:
 register_driver_hooks(TASK, "machine", TaskHooks())
 register_driver_hooks(HANDOFF, "graph", HandoffHooks())
 register_driver_hooks(REVIEW, "graph", ReviewHooks(REVIEW))
+register_driver_hooks(ANSWER, "graph", ReviewHooks(ANSWER))
 register_driver_hooks(LAND, "graph", ReviewHooks(LAND))
 
 

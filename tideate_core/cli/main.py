@@ -32,6 +32,7 @@ class Command(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "agents": Command("agents:app", "List agents, or copy a built-in one to change it."),
+    "bundle": Command("bundle:app", "Put a run into a file, and open it on another machine."),
     "cancel": Command(
         "control:cancel",
         "Cancel a run.\n\nThe run's own process cancels it. If that process is dead, this command "
@@ -120,6 +121,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "tideate login [OPTIONS] [PROVIDER]",
     ),
     "logout": Command("login:logout", "Delete the login or the key of a provider."),
+    "inbox": Command(
+        "inbox:app",
+        "List and answer questions of runs that wait on a remote; publish and prune runs.",
+    ),
     "machine": Command(
         "machine:app", "Check, draw, format and step through state machines (`.workflow` files)."
     ),
@@ -212,7 +217,7 @@ app = App(
     help="AI workflows that people can trust with their code.",
     help_format="plaintext",
     help_epilogue="Exit status: 0 done, 1 failed, 2 wrong usage or an invalid file, 3 declined or cancelled, "
-    "130 interrupted.",
+    "4 left at a gate, 130 interrupted.",
     default_parameter=Parameter(negative=(), show_default=False),
     version=f"tideate {__version__}",
 )
@@ -222,6 +227,7 @@ WITH_VALUE: Final = frozenset(
         "--agent",
         "--agents",
         "--arguments",
+        "--at-gate",
         "--budget",
         "--client-id",
         "--continue",
@@ -229,8 +235,10 @@ WITH_VALUE: Final = frozenset(
         "--days",
         "--definition",
         "--format",
+        "--from",
         "--input",
         "--keep",
+        "--land",
         "--limit",
         "--message",
         "--models",
@@ -253,6 +261,7 @@ WITH_VALUE: Final = frozenset(
         "--transport",
         "--turn",
         "--wait",
+        "--worktree",
         "--workflow",
         "-i",
         "-m",

@@ -407,6 +407,44 @@ class AgentConfig(_Section):
     """Answer to an agent that asks over ACP before a call: always yes, or the person's answer."""
 
 
+class CiConfig(_Section):
+    """`[ci]`: runs without a terminal."""
+
+    at_gate: Literal["ask", "leave"] = "ask"
+    """Question that needs a person: declined, or the run is published for a reviewer elsewhere."""
+    remote: str = Field(default="origin", min_length=1, max_length=1000)
+    """Remote to which runs are published."""
+
+
+SIGNER: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}|0x(?:[0-9A-F]{40}|[0-9A-F]{64})|[^@\s<>,]+@[^@\s<>,]+")
+"""Fingerprint of an SSH key, of an OpenPGP key, or an e-mail address."""
+
+
+class InboxConfig(_Section):
+    """`[inbox]`: only in the user's own configuration."""
+
+    refs: Literal["auto", "refs", "branches"] = "auto"
+    """Where runs are published: below `refs/tideate`, as branches, or as branches if the remote refuses
+    other refs."""
+    sign: bool = False
+    """Sign with `user.signingKey` even if `commit.gpgSign` is off."""
+    allow: list[str] = Field(default_factory=list, max_length=1000)
+    """Keys and addresses whose signatures count; empty: whoever can push."""
+    fetch_minutes: float | None = Field(default=None, gt=0)
+    """Minutes between two fetches of the inbox in Neovim; None: only when asked."""
+
+    @field_validator("allow")
+    @classmethod
+    def _check_signers(cls, signers: list[str]) -> list[str]:
+        for one in signers:
+            if not SIGNER.fullmatch(one):
+                raise ValueError(
+                    f"{one!r} is no signer; give the fingerprint of an SSH key (`SHA256:…`), all digits of "
+                    "an OpenPGP fingerprint (`0x…`, capital letters), or an e-mail address"
+                )
+        return signers
+
+
 class LoginConfig(_Section):
     """`[login]`: only in the user's own configuration."""
 
@@ -444,6 +482,8 @@ class Config(_Section):
     mcp: McpConfig = McpConfig.model_construct()
     snapshots: SnapshotsConfig = SnapshotsConfig.model_construct()
     state: StateConfig = StateConfig.model_construct()
+    ci: CiConfig = CiConfig.model_construct()
+    inbox: InboxConfig = InboxConfig.model_construct()
     land: LandConfig = LandConfig.model_construct()
     login: LoginConfig = LoginConfig.model_construct()
     telemetry: TelemetryConfig = TelemetryConfig.model_construct()

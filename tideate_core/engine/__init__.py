@@ -22,7 +22,8 @@ if TYPE_CHECKING:
         request_of as request_of,
         said_in_step as said_in_step,
     )
-    from tideate_core.engine.context.memory import CONVERSATION as CONVERSATION
+    from tideate_core.engine.context.memory import CONVERSATION as CONVERSATION, check_memos as check_memos
+    from tideate_core.engine.context.person import question_digest as question_digest
     from tideate_core.engine.driver import (
         Driver as Driver,
         DriverHooks as DriverHooks,
@@ -79,7 +80,10 @@ if TYPE_CHECKING:
     from tideate_core.engine.past import Changed as Changed
     from tideate_core.engine.policy import (
         PERSONS as PERSONS,
+        UNASKED as UNASKED,
+        LeavingFrontEnd as LeavingFrontEnd,
         PolicyFrontEnd as PolicyFrontEnd,
+        RecordedAnswers as RecordedAnswers,
         declined_unasked as declined_unasked,
     )
     from tideate_core.engine.preview import PromptPreview as PromptPreview
@@ -109,9 +113,11 @@ if TYPE_CHECKING:
     from tideate_core.engine.review.drafts import (
         KeptReview as KeptReview,
         conflicts_of as conflicts_of,
+        draft_folder as draft_folder,
         forget_drafts as forget_drafts,
         kept_answer as kept_answer,
         kept_review as kept_review,
+        portable_drafts as portable_drafts,
         read_begun as read_begun,
         with_decisions as with_decisions,
         with_said as with_said,

@@ -60,7 +60,9 @@ class Workflows(Protocol):
 
     def parse(self, text: str, format: TextFormat, name: str) -> Registration: ...  # noqa: A002
 
-    def kept(self, definition: WorkflowDefinition, source: Source, path: Path | None) -> Registration: ...
+    def kept(
+        self, definition: WorkflowDefinition, source: Source, path: Path | None, *, opened: bool = False
+    ) -> Registration: ...
 
 
 class StoredStep(BaseModel):
@@ -131,24 +133,26 @@ async def definition_for(
     changed: Changed = "ask",
     front: FrontEnd,
     obfuscate: bool = False,
+    opened: bool = False,
 ) -> Registration:
     """Return the definition of a resumed run: the stored one, or the file's if the person chooses that.
 
     :param changed: the definition to use if they differ.
     :param obfuscate: the run was started with obfuscation.
+    :param opened: the run came in a bundle.
     :raises DefinitionChanged: they differ and no person can be asked, or the person chose neither; or the
         stored one lacks its handlers, or its file is no longer trusted.
     :raises UnknownWorkflow: the file is to be used but missing.
     :raises InvalidDefinition: the file is to be used but has mistakes.
     """
     if stored.source == "text":
-        return _rebuilt(run_id, stored, None, "", catalog, obfuscate)
+        return _rebuilt(run_id, stored, None, "", catalog, obfuscate, opened=opened)
     if changed == "file":
         return catalog.get(_name_now(stored), obfuscate=obfuscate)
     now, happened = _look_up(stored, catalog, obfuscate)
     if now is not None and not happened:
         return now
-    rebuilt = _rebuilt(run_id, stored, now, happened, catalog, obfuscate)
+    rebuilt = _rebuilt(run_id, stored, now, happened, catalog, obfuscate, opened=opened)
     # afterwards: agreeing to a definition does not imply trusting it
     if changed == "ask":
         await _ask(run_id, stored, now, happened, front)
@@ -207,6 +211,8 @@ def _rebuilt(
     happened: str,
     catalog: Workflows,
     obfuscate: bool,
+    *,
+    opened: bool,
 ) -> Registration:
     """Rebuild a run's stored definition with the handlers registered now.
 
@@ -222,7 +228,8 @@ def _rebuilt(
     if stored.kind == "machine":  # its driver depends on its source
         return Registration(_machine(stored, now, obfuscate), {}, source, path)
     try:
-        return catalog.kept(_definition_of(stored), now.source if now is not None else source, path)
+        source = now.source if now is not None else source
+        return catalog.kept(_definition_of(stored), source, path, opened=opened)
     except InvalidDefinition as error:
         registered = _REGISTERED.get(stored.source)
         hint = f"; it was registered {registered}" if registered else ""

@@ -48,13 +48,17 @@ class RunRequest(BaseModel):
     """Turn of that conversation to continue after; None: the last."""
     compared: dict[str, str] = Field(default_factory=dict)
     """For a run of a comparison: the models of all its runs, by run id."""
+    opened: bool = False
+    """The run came in a bundle: its own definition has no trust here."""
     execution_id: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern=r"^[0-9a-f]{32}$")
 
     def inheriting(self, parent: RunRequest) -> RunRequest:
         """Return this request of a nested run, completed from the run around it."""
         open_keys = ("adapter", "require_confirmation")
         own = {key: getattr(parent, key) for key in open_keys if getattr(self, key) is None}
-        return self.model_copy(update={**own, "memory": self.memory and parent.memory})
+        return self.model_copy(
+            update={**own, "memory": self.memory and parent.memory, "opened": parent.opened}
+        )
 
 
 @dataclass(frozen=True, slots=True)

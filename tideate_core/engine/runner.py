@@ -187,6 +187,7 @@ class WorkflowRunner:
                 changed=changed,
                 front=front or self.front,
                 obfuscate=request.obfuscate,
+                opened=request.opened,
             )
             workspace = self.workspace(request)
             request = await rebind_buffer(request, workspace)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         printable_text as printable_text,
         split_names as split_names,
     )
+    from tideate_core.git.persons import PersonsGit as PersonsGit, persons_git as persons_git
     from tideate_core.git.program import (
         EXCLUDE_PRIVATE as EXCLUDE_PRIVATE,
         HARDENED as HARDENED,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         UNSIGNED as UNSIGNED,
         GitOutput as GitOutput,
         Repository as Repository,
+        Terminal as Terminal,
         config_options as config_options,
         find_git as find_git,
         finish as finish,
@@ -66,10 +68,27 @@ if TYPE_CHECKING:
         refuse_commit as refuse_commit,
         without_filters as without_filters,
     )
+    from tideate_core.git.remote_refs import (
+        ABSENT as ABSENT,
+        Pushed as Pushed,
+        RefChange as RefChange,
+        change_refs as change_refs,
+        fetch_refs as fetch_refs,
+        list_refs as list_refs,
+    )
+    from tideate_core.git.sealed import (
+        SealedCommit as SealedCommit,
+        Signature as Signature,
+        identity as identity,
+        read_sealed as read_sealed,
+        read_signature as read_signature,
+        write_sealed as write_sealed,
+    )
     from tideate_core.git.settings import (
         Settings as Settings,
         identity_variables as identity_variables,
         parse_settings as parse_settings,
+        setting_pairs as setting_pairs,
         setting_variables as setting_variables,
     )
     from tideate_core.git.work_tree import (

@@ -11,12 +11,22 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from tideate_core.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+
+Terminal: TypeAlias = Literal["background", "none", "shared"]
+"""Relation of git to the terminal: in a process group of its own; without any; or with it, to ask for a
+password."""
+_STARTS: Final[Mapping[Terminal, Mapping[str, Any]]] = {
+    "background": {"process_group": 0},
+    "none": {"start_new_session": True},
+    "shared": {},
+}
 
 
 def config_options(*settings: str) -> tuple[str, ...]:
@@ -151,10 +161,12 @@ def start_git(
     variables: Mapping[str, str] | None = None,
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     stderr: int = subprocess.DEVNULL,
+    terminal: Terminal = "background",
 ) -> subprocess.Popen[bytes]:
     """Start git in its own process group, with a pipe for its output.
 
     :param variables: further environment variables.
+    :param terminal: see `Terminal`; `shared` keeps git in the caller's process group.
     :raises WorkspaceError: git cannot be started.
     """
     try:
@@ -166,7 +178,7 @@ def start_git(
             stdout=subprocess.PIPE,
             stderr=stderr,
             bufsize=0,
-            process_group=0,
+            **_STARTS[terminal],
         )
     except OSError as error:
         hint = ": name fewer files at once" if error.errno == errno.E2BIG else ""
@@ -282,6 +294,7 @@ async def query_git(
     variables: Mapping[str, str] | None = None,
     largest: int = LARGEST,
     patience: float = PATIENCE,
+    terminal: Terminal = "background",
 ) -> GitOutput:
     """Run git in the event loop until it exits or its output reaches a limit. Cancelling kills its group.
 
@@ -300,6 +313,7 @@ async def query_git(
             variables=variables,
             stdin=stdin,
             stderr=subprocess.PIPE,
+            terminal=terminal,
         )
         reader = _Reader(process, largest)
     try:
@@ -334,7 +348,10 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kill the process group if it still runs, and close the pipes."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+            if os.getpgid(process.pid) == process.pid:
+                os.killpg(process.pid, signal.SIGKILL)
+            else:  # it shares the terminal
+                process.terminate()
         process.wait()
     for pipe in (process.stdout, process.stderr):
         if pipe is not None:

@@ -7,11 +7,12 @@ The person's own configuration, of user and system, is trusted and stays in effe
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _WHO: Final = tuple(
     f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE")
@@ -33,6 +34,18 @@ _USUAL: Final = {
 """Default values of git."""
 _LFS_PROGRAMS: Final = ("lfs.extension.", "lfs.customtransfer.", "lfs.standalonetransferagent")
 """Settings for which git-lfs runs a program."""
+TRANSFERS: Final = (
+    *("author.", "commit.gpgsign", "committer.", "core.askpass", "core.gitproxy", "core.sshcommand"),
+    *("credential.", "gpg.", "http.", "ssh.", "url.", "user."),
+)
+"""Settings that transfers and signatures use."""
+HARMLESS: Final = re.compile(
+    r"url\..*|user\.(?:name|email)|(?:author|committer)\..*|http\.(?:.*\.)?extraheader|credential\..*\.username",
+    re.DOTALL,
+)
+"""Those of a repository's own that start no program and send no credentials elsewhere."""
+OF_REMOTE: Final = re.compile(r"remote\.(?P<name>.+)\.(?P<key>url|pushurl|uploadpack|receivepack)", re.DOTALL)
+REMOTE_PROGRAMS: Final = ("uploadpack", "receivepack")
 _FILTER_KEYS: Final = ("clean", "smudge", "process", "required")
 
 
@@ -98,6 +111,18 @@ class Settings:
             for value in values
         )
 
+    def transfers(self, *, signing: bool = True) -> list[str]:
+        """Return the repository's own settings of transfers and signatures that need trust, one a line.
+
+        :param signing: include the settings that the method `signing` lists.
+        """
+        return sorted(
+            f"{key}={value!r}"
+            for key, values in self.local.items()
+            if _needs_trust(key) and (signing or not key.startswith(_SIGNING))
+            for value in values
+        )
+
     def filters(self) -> list[str]:
         """Return the settings of the repository's own filters, one a line."""
         return sorted(
@@ -119,8 +144,13 @@ def identity_variables() -> dict[str, str]:
 
 def setting_variables(settings: Mapping[str, str]) -> dict[str, str]:
     """Return variables that override settings; unlike `-c`, a key may have any characters."""
+    return setting_pairs([*settings.items()])
+
+
+def setting_pairs(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return variables that add settings in order; a key may be given several times."""
     found = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for number, (key, value) in enumerate(settings.items()):
+    for number, (key, value) in enumerate(settings):
         found[f"GIT_CONFIG_KEY_{number}"] = key
         found[f"GIT_CONFIG_VALUE_{number}"] = value
     return found
@@ -138,6 +168,13 @@ def parse_settings(output: bytes) -> Settings:
         found = local if scope in _LOCAL else person
         found[key] = (*found.get(key, ()), value if mark else "true")
     return Settings(local, person)
+
+
+def _needs_trust(key: str) -> bool:
+    """Tell whether a setting of transfers starts a program, or sends credentials elsewhere."""
+    match = OF_REMOTE.fullmatch(key)
+    is_program = match is not None and match["key"] in REMOTE_PROGRAMS
+    return is_program or (key.startswith(TRANSFERS) and HARMLESS.fullmatch(key) is None)
 
 
 def _filter_key(key: str) -> tuple[str, str] | None:

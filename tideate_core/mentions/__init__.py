@@ -76,6 +76,11 @@ if TYPE_CHECKING:
         secret_name as secret_name,
         secret_parts as secret_parts,
     )
+    from tideate_core.mentions.secrets_of_runs import (
+        LEFT_OUT as LEFT_OUT,
+        secrets_within as secrets_within,
+        value_without_secrets as value_without_secrets,
+    )
     from tideate_core.mentions.skills import (
         Skill as Skill,
         describe_skills as describe_skills,

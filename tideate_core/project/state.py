@@ -37,8 +37,10 @@ _OTHERS_WRITE: Final = 0o022
 _OWN_NAMES: Final = (
     "projects",
     "stores",
+    "inbox",
     "journal*",
     "objects",
+    "portable",
     "snapshots",
     "scratch",
     "keys",

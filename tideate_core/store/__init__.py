@@ -12,7 +12,19 @@ if TYPE_CHECKING:
     from tideate_core.store.id_prefix import LAST as LAST
     from tideate_core.store.leases import TAKEOVER_AFTER as TAKEOVER_AFTER
     from tideate_core.store.log import RunLog as RunLog
-    from tideate_core.store.objects import DEPTH as DEPTH, is_deeper as is_deeper
+    from tideate_core.store.objects import (
+        DEPTH as DEPTH,
+        column_text as column_text,
+        is_deeper as is_deeper,
+    )
+    from tideate_core.store.portable_runs import (
+        NULL as NULL,
+        RUN as RUN,
+        TABLES as TABLES,
+        RunRows as RunRows,
+        export_rows as export_rows,
+        import_rows as import_rows,
+    )
     from tideate_core.store.reader import (
         MOST_UNFINISHED as MOST_UNFINISHED,
         Reader as Reader,
@@ -39,6 +51,7 @@ if TYPE_CHECKING:
         StepOutcome as StepOutcome,
         StepRow as StepRow,
         StepStart as StepStart,
+        StepStatus as StepStatus,
         Tokens as Tokens,
         last_result_value as last_result_value,
         state_of as state_of,

@@ -80,6 +80,15 @@ def pack(value: Any) -> str | Packed:
     return Packed(_blake3(content), content)
 
 
+def column_text(value: Any) -> str:
+    """Return the JSON text of a value of any size.
+
+    :raises StoreError: as `pack`.
+    """
+    packed = pack(value)
+    return packed if isinstance(packed, str) else packed.content.decode()
+
+
 def is_deeper(value: Any, levels: int) -> bool:
     """Return whether a JSON value has more nested levels; true for a value that contains itself."""
     inner = [value]

@@ -104,15 +104,18 @@ class Catalog:
         check_trust(found, self.look_at)
         return found.obfuscated(self._root) if obfuscate else found
 
-    def kept(self, definition: WorkflowDefinition, source: Source, path: Path | None) -> Registration:
+    def kept(
+        self, definition: WorkflowDefinition, source: Source, path: Path | None, *, opened: bool = False
+    ) -> Registration:
         """Return a run's stored workflow, for a run that started with another definition.
 
         :param definition: the definition that the run started with.
+        :param opened: the run came in a bundle.
         :raises InvalidDefinition: the run cannot or may not continue; the message continues "the definition
             …".
         """
         kept = self._registry.with_handlers(Registration(definition, {}, source, path))
-        check_kept(kept, self.look_at)
+        check_kept(kept, self.look_at, opened=opened)
         return kept
 
     def parse(self, text: str, format: TextFormat, name: str) -> Registration:  # noqa: A002

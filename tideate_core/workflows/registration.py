@@ -103,10 +103,11 @@ def check_trust(known: Registration, find: Callable[[str], Registration]) -> Non
         )
 
 
-def check_kept(kept: Registration, find: Callable[[str], Registration]) -> None:
+def check_kept(kept: Registration, find: Callable[[str], Registration], *, opened: bool = False) -> None:
     """Check that a run can and may continue with its stored definition.
 
     :param find: returns a workflow by name, trusted or not.
+    :param opened: the run came in a bundle, whose definition nobody trusted here.
     :raises InvalidDefinition: it has no handlers, or its file is no longer trusted; the message continues
         "the definition …".
     :raises ConfigError: the record of trusted files cannot be read.
@@ -116,6 +117,10 @@ def check_kept(kept: Registration, find: Callable[[str], Registration]) -> None:
     wanted = [step.handler_name for step in definition.steps if step.kind == "handler"]
     if missing := [name for name in wanted if name not in kept.handlers]:
         raise InvalidDefinition(f"has no handler for: {', '.join(missing)}")
+    if opened:
+        if reason := _effect(kept, find, set()):
+            raise InvalidDefinition(f"came in a bundle, is not the one of this project, and {reason}")
+        return
     root, path = _project_of(kept), kept.path
     if root is None or path is None or name_in_project(root, path) in Trust(root).names():
         return

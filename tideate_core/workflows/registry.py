@@ -135,15 +135,18 @@ class WorkflowRegistry:
         wanted = {step.handler_name for step in known.definition.steps if step.kind == "handler"}
         return replace(known, handlers={name: handlers[name] for name in wanted & handlers.keys()})
 
-    def kept(self, definition: WorkflowDefinition, source: Source, path: Path | None) -> Registration:
+    def kept(
+        self, definition: WorkflowDefinition, source: Source, path: Path | None, *, opened: bool = False
+    ) -> Registration:
         """Return a run's stored workflow, for a run that started with another definition.
 
         :param definition: the definition that the run started with.
+        :param opened: the run came in a bundle.
         :raises InvalidDefinition: the run cannot or may not continue; the message continues "the definition
             …".
         """
         kept = self.with_handlers(Registration(definition, {}, source, path))
-        check_kept(kept, self.get)
+        check_kept(kept, self.get, opened=opened)
         return kept
 
     def load_packages(self) -> None:

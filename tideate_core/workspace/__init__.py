@@ -87,8 +87,18 @@ if TYPE_CHECKING:
         PROTECTED as PROTECTED,
         Root as Root,
         journal_directory as journal_directory,
+        name_problem as name_problem,
         new_name_problem as new_name_problem,
         refuse_in_repositories as refuse_in_repositories,
+    )
+    from tideate_core.workspace.portable_changes import (
+        MergedJournals as MergedJournals,
+        PortableFile as PortableFile,
+        PortableJournal as PortableJournal,
+        PortableRecord as PortableRecord,
+        merge_image as merge_image,
+        merge_journals as merge_journals,
+        portable_journal as portable_journal,
     )
     from tideate_core.workspace.rollback import Rollback as Rollback, RollbackResult as RollbackResult
     from tideate_core.workspace.rollback_notes import (

@@ -294,7 +294,7 @@ class Record:
         """
         if entry.disk is not None and entry.disk.kind == "absent" and not before:
             return FileImage(ABSENT)
-        data = self._disk_image(entry)
+        data = self.disk_image(entry)
         if data is not None and text_of(data) == before:
             return FileImage.of_file(data, mode)
         return FileImage.of_file(document.encode(before), mode)
@@ -306,7 +306,7 @@ class Record:
         """
         if entry.saved is None or entry.saved_kept is None:
             return None
-        before = self._disk_image(entry)
+        before = self.disk_image(entry)
         after = self._decompressed(entry.saved_kept, entry, entry.saved.digest)
         return None if before is None or after is None else (before, after)
 
@@ -326,7 +326,11 @@ class Record:
                 return found if holds(found, digest) else None
         return b"" if holds(b"", digest) else None
 
-    def _disk_image(self, entry: BufferEntry) -> bytes | None:
+    def disk_image(self, entry: BufferEntry) -> bytes | None:
+        """Return the bytes of a buffer's file before the apply, or None if they were not kept.
+
+        :raises WorkspaceError: the journal is damaged.
+        """
         if entry.disk is None or entry.disk_kept is None:
             return None
         return self._decompressed(entry.disk_kept, entry, entry.disk.digest)

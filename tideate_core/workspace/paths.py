@@ -157,6 +157,20 @@ def plain_path(path: str) -> str:
     return "/".join(map(plain_name, path.replace("\\", "/").split("/")))
 
 
+def name_problem(path: str) -> str:
+    """Return why a path from a file of another person cannot name a file of a run; empty if it can."""
+    parts = path.split("/")
+    if not path or "\0" in path or any(part in ("", ".", "..") for part in parts):
+        return "is not a path below the root"
+    if any(plain_name(part) in PROTECTED for part in parts):
+        return "is a path that no workflow touches"
+    try:
+        _refuse_long(Path(path), path)
+    except OutsideRoot:
+        return "is too long for a path"
+    return ""
+
+
 def refuse_bad_new_name(path: str) -> None:
     """Reject an unsuitable name for a new file.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 async def ask_person(step: Context, request: ConfirmationRequest) -> Decision:
     """Return the answer to a question; durable on return, and not asked again after a crash."""
     kind, message, memory, name = request.kind, request.message, step.run.memory, step.whole_step
-    digest = digest_of(kind, message, request.details, _lasting(request.payload))
+    digest = question_digest(request)
     key = memory.numbered(name, f"{step.attempt}.confirm:{digest}")
     # independent of the changes: unchanged parts stay decided even if others differ after a crash
     review = memory.numbered(name, f"{step.attempt}.review") if kind == "review" else None
@@ -47,6 +47,11 @@ async def ask_person(step: Context, request: ConfirmationRequest) -> Decision:
         answered["edited"] = edited
     recorder.event(EventName.CONFIRMATION_ANSWERED, answered)
     return decision
+
+
+def question_digest(request: ConfirmationRequest) -> str:
+    """Return 32 hexadecimal digits that identify a question after a restart, and on another machine."""
+    return digest_of(request.kind, request.message, request.details, _lasting(request.payload))
 
 
 async def _with_draft(step: Context, request: ConfirmationRequest, key: str) -> ConfirmationRequest:

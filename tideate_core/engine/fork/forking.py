@@ -254,7 +254,13 @@ async def check_fork(
     """
     request, hide = plan.request, plan.request.obfuscate
     registration = await definition_for(
-        plan.source.id, plan.definition, runner.registry, changed=changed, front=runner.front, obfuscate=hide
+        plan.source.id,
+        plan.definition,
+        runner.registry,
+        changed=changed,
+        front=runner.front,
+        obfuscate=hide,
+        opened=request.opened,
     )
     happened = changed_since(plan.definition, runner.registry, obfuscate=hide)
     if happened and changed == "file" and plan.turn is not None:

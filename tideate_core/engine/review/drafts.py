@@ -130,6 +130,22 @@ def draft_folder(private: Path, run: str) -> Path:
     return private / FOLDER / run
 
 
+def portable_drafts(private: Path, run: str) -> dict[str, bytes]:
+    """Return a run's drafts by file name, without the processes that wrote them; blocking.
+
+    :raises OSError: one cannot be read.
+    """
+    folder = draft_folder(private, run)
+    if not folder.is_dir():
+        return {}
+    found = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        steps = [step for step in steps_of(path) if step and "by" not in step]
+        if steps:
+            found[path.name] = "".join(map(_line, steps)).encode()
+    return found
+
+
 async def forget_drafts(private: Path, run: str, warn: Callable[[str], object]) -> None:
     """Remove the drafts of a completed run.
 

@@ -53,6 +53,8 @@ class RepositoryPrograms:
     """The hooks directory."""
     signing: bool
     filters: tuple[str, ...]
+    transfers: tuple[str, ...]
+    """Settings for remotes and signatures, which start programs or choose where credentials go."""
     trusted: bool
     """The person trusts exactly these programs."""
     meaning: str
@@ -65,12 +67,12 @@ class RepositoryPrograms:
         return [
             *(f"git hook {name}" for name in self.hooks),
             *(["signing of commits"] if self.signing else []),
-            *(f"git {line}" for line in self.filters),
+            *(f"git {line}" for line in (*self.filters, *self.transfers)),
         ]
 
     def contents(self) -> str:
         """Return the filter settings and the text of each file in the hooks directory, for review."""
-        parts = [f"# {line}\n" for line in self.filters]
+        parts = [f"# {line}\n" for line in (*self.filters, *self.transfers)]
         if self.hooks:
             for path in sorted(_files(self.folder))[:MOST_FILES]:
                 text = path.read_bytes()[:LARGEST].decode("utf-8", "replace")
@@ -106,17 +108,19 @@ def inspect_programs(repository: Repository, trust: Trust | None = None) -> Repo
     hooks = tuple(name for name in names if os.access(folder / name, os.X_OK) and (folder / name).is_file())
     top = repository.layout.top
     signing = repository.settings.is_set("commit.gpgsign")
+    transfers = tuple(repository.settings.transfers(signing=not signing))
     try:
         contents = list(_contents(repository, folder))
     except _NotListed as error:
-        return RepositoryPrograms(hooks, top, folder, signing, filters, False, "", str(error))
-    lines = ["git", *contents, *(repository.settings.signing() if signing else ()), *filters]
+        return RepositoryPrograms(hooks, top, folder, signing, filters, transfers, False, "", str(error))
+    signs = repository.settings.signing() if signing else ()
+    lines = ["git", *contents, *signs, *filters, *transfers]
     meaning = "\n".join(lines)
     trusted = (trust or Trust(top)).allows(meaning)
     why = (
         "" if trusted else "the project is not trusted, or changed since; `tideate trust` trusts it as it is"
     )
-    return RepositoryPrograms(hooks, top, folder, signing, filters, trusted, meaning, why)
+    return RepositoryPrograms(hooks, top, folder, signing, filters, transfers, trusted, meaning, why)
 
 
 def repository_programs(root: Path) -> RepositoryPrograms | None:

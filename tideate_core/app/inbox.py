@@ -1,0 +1,297 @@
+"""Use cases of the inbox: list waiting runs, publish a run, continue a published run, prune."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.errors import InvalidInput, RefusedRef, RemoteFailed, RunIsHere, WorkspaceError
+from tideate_core.project import make_project_state
+from tideate_core.util.escaping import label
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from tideate_core.app.wiring import Project
+    from tideate_core.engine import ConfirmationRequest
+    from tideate_core.git import Terminal
+    from tideate_core.portable import FetchedAnswer, FetchedQuestion, Inbox, Published, RemoteInbox, RunRefs
+    from tideate_core.workflows import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRun:
+    """A published run that waits for an answer, or was answered and not yet continued."""
+
+    remote: str
+    run: str
+    n: int
+    """Number of the question; 0 if the published question is invalid."""
+    workflow: str
+    step: str
+    kind: str
+    message: str
+    """The question; the reason if it is invalid."""
+    project: str
+    asked_at: int
+    """Milliseconds since the epoch."""
+    by: str
+    """Name and address of its author, which anyone can choose."""
+    signed: bool
+    """Signed by a key or address of `[inbox] allow`."""
+    answered_by: str | None
+    commit: str
+
+    @property
+    def invalid(self) -> bool:
+        return self.n == 0
+
+
+async def list_inbox(
+    root: Path,
+    remotes: Sequence[str] = (),
+    *,
+    terminal: Terminal = "none",
+    note: Callable[[str], object] = str,
+) -> list[WaitingRun]:
+    """Fetch the inbox of remotes, and return the runs that wait, the newest first.
+
+    :param remotes: names or addresses; by default all remotes of the project.
+    :param terminal: `shared` lets git ask for a password.
+    :param note: receives the error of a remote that cannot be reached, if there are others.
+    :raises RemoteFailed: no remote can be reached.
+    """
+    inbox, names = await _open(root, remotes, terminal)
+    found: list[WaitingRun] = []
+    failed: list[RemoteFailed] = []
+    for remote in names:
+        try:
+            found += await _waiting(inbox, remote, await inbox.fetch(remote))
+        except RemoteFailed as error:
+            failed.append(error)
+    if failed and len(failed) == len(names):
+        raise failed[0]
+    for one in failed:
+        note(str(one))
+    return sorted(found, key=lambda one: -one.asked_at)
+
+
+async def fetch_inbox(root: Path, remotes: Sequence[str] = ()) -> list[WaitingRun]:
+    """Fetch the inbox in the background; git asks for nothing. See `list_inbox`."""
+    return await list_inbox(root, remotes)
+
+
+async def read_question(root: Path, remote: str, run: str) -> FetchedQuestion:
+    """Fetch the question of a published run.
+
+    :param run: its id, or a prefix of it.
+    :raises RemoteFailed: git cannot reach the remote, or it has no such run.
+    :raises RefusedRef: the question is invalid.
+    """
+    inbox, _ = await _open(root, (remote,), "none")
+    return await inbox.question(await inbox.find(remote, run))
+
+
+def waiting_json(one: WaitingRun) -> dict[str, Any]:
+    """Return the JSON form of a waiting run."""
+    return asdict(one)
+
+
+async def locate_waiting(
+    root: Path, run: str, remotes: Sequence[str] = (), *, terminal: Terminal = "none"
+) -> WaitingRun:
+    """Return the waiting run with this id or prefix.
+
+    :raises InvalidInput: there is none, or there are several.
+    """
+    found = [one for one in await list_inbox(root, remotes, terminal=terminal) if one.run.startswith(run)]
+    if len({(one.remote, one.run) for one in found}) == 1 or len({one.run for one in found}) == 1:
+        return found[0]
+    named = ", ".join(f"{one.run[:12]} on {label(one.remote)}" for one in found[:5])
+    raise InvalidInput(
+        f"several runs match: {named}; give more of the id"
+        if found
+        else f"no run {label(run)} waits in the inbox"
+    )
+
+
+async def publish_run(
+    project: Project,
+    run: str,
+    request: ConfirmationRequest,
+    remote: str,
+    *,
+    with_secrets: bool = False,
+    terminal: Terminal = "none",
+) -> Published:
+    """Publish a run that was left at a question.
+
+    :param run: the outermost run, which no process has.
+    :param with_secrets: publish it even if it seems to hold secrets.
+    :raises WorkspaceError: the remote cannot be reached or refuses it; the run waits here.
+    :raises InvalidInput: the run cannot be moved, or it seems to hold secrets.
+    """
+    from io import BytesIO
+
+    from tideate_core.portable import create_bundle
+
+    root = _root(project)
+    inbox, _ = await _open(root, (remote,), terminal, project)
+    question, refs = await inbox.next_question(remote, run, request, root.name)
+    target = BytesIO()
+    await asyncio.to_thread(
+        create_bundle,
+        root,
+        project.private,
+        run,
+        target,
+        question=question.model_dump(mode="json"),
+        with_secrets=with_secrets,
+    )
+    return await inbox.publish(remote, question, target.getvalue(), refs)
+
+
+async def open_published(project: Project, found: Continuation) -> tuple[str, ...]:
+    """Take up the bundle of a published run, unless the run is here; return the files that it changed.
+
+    :raises EditConflict: the files here and the changes of the run contradict each other.
+    :raises InvalidBundle: the bundle is damaged.
+    """
+    from tideate_core.app.opening import open_store
+    from tideate_core.portable import read_bundle, take_up
+
+    root = _root(project)
+    inbox, _ = await _open(root, (found.remote,), "none", project)
+    bundle = await asyncio.to_thread(read_bundle, await inbox.bundle(found.refs))
+    if bundle.run != found.run:
+        raise RefusedRef(f"the bundle of the run {found.run[:8]} is of another run")
+    store = await asyncio.to_thread(open_store, root)
+    try:
+        return (await take_up(store, project.workspace, bundle)).written
+    except RunIsHere:
+        return ()  # it was opened before, and has continued here
+    finally:
+        await asyncio.to_thread(store.close)
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """A published run that is continued here."""
+
+    run: str
+    remote: str
+    refs: RunRefs
+    asked: FetchedQuestion
+    answer: FetchedAnswer | None
+
+    @property
+    def answers(self) -> dict[str, tuple[Decision, str]]:
+        """Recorded answers for `RecordedAnswers`."""
+        if self.answer is None:
+            return {}
+        answer = self.answer.answer
+        return {answer.digest: (answer.as_decision(), self.answer.by)}
+
+
+async def find_published(project: Project, remote: str, run: str, *, again: bool = False) -> Continuation:
+    """Fetch a published run and its answer, and check both.
+
+    :param again: continue a run that was rewritten, or that others continue.
+    :raises RefusedRef: run or answer is invalid, was rewritten, or its signature does not count.
+    """
+    inbox, _ = await _open(_root(project), (remote,), "none", project)
+    refs = await inbox.find(remote, run)
+    asked = await inbox.question(refs)
+    await inbox.check_run(refs, asked, again=again)
+    return Continuation(refs.run, remote, refs, asked, await inbox.answer(refs, asked))
+
+
+async def take_published(project: Project, found: Continuation, *, again: bool = False) -> None:
+    """Mark a published run as continued here; the first mark counts.
+
+    :param again: continue even if somebody else has begun to.
+    :raises RunTaken: somebody else continues the run.
+    """
+    inbox, _ = await _open(_root(project), (found.remote,), "none", project)
+    await inbox.take(found.remote, found.refs, found.asked, again=again)
+
+
+async def remove_published(project: Project, found: Continuation) -> None:
+    """Remove the refs of a run that has ended.
+
+    :raises RemoteFailed: git cannot reach the remote, or it refuses to remove them.
+    """
+    inbox, _ = await _open(_root(project), (found.remote,), "none", project)
+    refs = await inbox.refs_of(found.remote, found.run)
+    if refs is not None:
+        await inbox.remove(found.remote, refs)
+
+
+async def prune_inbox(
+    project: Project, remotes: Sequence[str], *, terminal: Terminal = "none"
+) -> dict[str, list[str]]:
+    """Remove the refs of runs that have ended here, and answers without a run; return them by remote.
+
+    :raises RemoteFailed: git cannot reach a remote, or it refuses to remove a ref.
+    """
+    from tideate_core.store import Reader
+
+    inbox, names = await _open(_root(project), remotes, terminal, project)
+    reader = Reader(project.private)
+    ended = await asyncio.to_thread(lambda: [run.id for run in reader.runs(limit=10_000) if run.ended])
+    return {remote: await inbox.prune(remote, ended) for remote in names}
+
+
+async def _waiting(inbox: Inbox, remote: str, fetched: RemoteInbox) -> list[WaitingRun]:
+    from tideate_core.portable import waiting_questions
+
+    found = []
+    for refs, asked in await waiting_questions(inbox, fetched):
+        if isinstance(asked, str):
+            found.append(
+                WaitingRun(remote, refs.run, 0, "", "", "invalid", asked, "", 0, "", False, None, refs.commit)
+            )
+            continue
+        question = asked.question
+        found.append(
+            WaitingRun(
+                remote,
+                question.run,
+                question.n,
+                question.workflow,
+                question.step,
+                question.kind,
+                question.message,
+                question.project,
+                question.asked_at,
+                asked.by,
+                asked.signed,
+                await inbox.answered_by(refs, question.n),
+                refs.commit,
+            )
+        )
+    return found
+
+
+async def _open(
+    root: Path, remotes: Sequence[str], terminal: Terminal, project: Project | None = None
+) -> tuple[Inbox, list[str]]:
+    """Return the inbox of a project, and the remotes to look at."""
+    from tideate_core.config import load_config
+    from tideate_core.portable import open_inbox
+
+    config = project.loaded.config if project else (await asyncio.to_thread(load_config, root)).config
+    private = await asyncio.to_thread(make_project_state, root)
+    inbox = await open_inbox(root, private, config.inbox, terminal=terminal)
+    names = [*remotes] or inbox.remotes
+    if not names:
+        raise WorkspaceError("the repository has no remote, so there is no inbox; `git remote add` adds one")
+    return inbox, names
+
+
+def _root(project: Project) -> Path:
+    if project.root is None:
+        raise InvalidInput("no project is open, so there is no repository with an inbox")
+    return project.root

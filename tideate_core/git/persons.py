@@ -1,0 +1,287 @@
+"""Git as the person, in a bare repository of tideate's own: for refs that are exchanged with remotes.
+
+The person's settings count as in the project, with their conditional includes. Of the settings of the
+project's own repository only addresses, names and headers count. Others start programs, or send credentials
+elsewhere, and need trust. Hooks never run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.git.layout import find_repository
+from tideate_core.git.program import Repository, config_options, query_git, run_git
+from tideate_core.git.settings import (
+    HARMLESS,
+    OF_REMOTE,
+    REMOTE_PROGRAMS,
+    TRANSFERS,
+    Settings,
+    parse_settings,
+    setting_pairs,
+)
+from tideate_core.project import real_path
+from tideate_core.util.escaping import label
+from tideate_core.util.private_files import make_private_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tideate_core.git.program import GitOutput, Terminal
+
+PATIENCE: Final = 600.0
+"""Seconds until a transfer times out."""
+LARGEST: Final = 64 << 20
+"""Bytes of output of one command."""
+NOBODY: Final = ("tideate", "tideate@localhost")
+"""Identity of a commit if git has none, as in a container."""
+REMOTE: Final = "inbox"
+"""Name of the remote within a command: names of a configuration cannot be options."""
+_OPTIONS: Final = (
+    "--no-pager",
+    *config_options(
+        "core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"
+    ),
+    *config_options("core.alternateRefsCommand=", "core.filesRefLockTimeout=10000", "color.ui=false"),
+    *config_options(
+        "push.gpgSign=false", "push.pushOption=", "transfer.bundleURI=false", "log.showSignature=false"
+    ),
+    *config_options(
+        "i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "core.logAllRefUpdates=false"
+    ),
+)
+_INHERITED: Final = re.compile(
+    "GIT_(?:SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|PROXY_COMMAND|TERMINAL_PROMPT|(?:SSL|HTTP|CONFIG|CURL)_.*"
+    "|(?:AUTHOR|COMMITTER)_.*)"
+)
+_REWRITE: Final = re.compile(r"url\.(?P<new>.*)\.(?:push)?insteadof", re.DOTALL)
+_PROTOCOLS: Final = ("file", "git", "http", "https", "ssh")
+_ALLOWED: Final = re.compile(r"protocol\.(?P<name>[\w+.-]+)\.allow")
+_LOGIN: Final = re.compile(
+    "terminal prompts disabled|Authentication failed|Permission denied|could not read (?:Username|Password)"
+)
+HOW_TO_LOG_IN: Final = "log in with a credential helper, an ssh agent or a token, as for `git push`"
+
+
+@dataclass(frozen=True, slots=True)
+class _Bare(Repository):
+    def variables(self) -> Mapping[str, str]:
+        return {"GIT_DIR": str(self.git_dir)}
+
+
+@dataclass(frozen=True, slots=True)
+class PersonsGit:
+    """A bare repository with the person's settings for the remotes of a project."""
+
+    place: Path
+    """The bare repository."""
+    top: Path
+    """Work tree of the project, the base of relative addresses."""
+    project: Repository
+    settings: Settings
+    trusted: bool
+    """The person trusts the programs that the project's repository configures."""
+    own: Settings
+    """Settings that git reads in the bare repository by itself."""
+    objects: Path | None = None
+    """Objects that the bare repository borrows."""
+    ignored: tuple[str, ...] = field(default=(), compare=False)
+    """Settings of the project's repository that wait for trust."""
+
+    @property
+    def remotes(self) -> list[str]:
+        """Names of the project's remotes, `origin` first."""
+        found = {match["name"] for match in self._remote_keys() if match["key"] == "url"}
+        return sorted(found, key=lambda name: (name != "origin", name))
+
+    def addresses(self, remote: str) -> list[str]:
+        """Return the addresses of a remote, or the name itself if it is an address.
+
+        :raises WorkspaceError: no remote has this name.
+        """
+        if found := self._values(f"remote.{remote}.url"):
+            return found
+        if "/" in remote or ":" in remote:
+            local = Path(os.path.expanduser(remote))  # noqa: PTH111 never raises
+            return [str(local.absolute())] if local.exists() else [remote]
+        known = ", ".join(self.remotes)
+        raise WorkspaceError(
+            f"there is no remote {label(remote)}; {f'there is {label(known)}' if known else 'add one'}"
+        )
+
+    def effective_addresses(self, remote: str) -> set[str]:
+        """Return all addresses that git may use for a remote, as given and as settings rewrite them."""
+        given = {*self.addresses(remote), *self._values(f"remote.{remote}.pushurl")}
+        rules = [
+            (match["new"], old)
+            for key in {**self.settings.person, **self.settings.local}
+            if (match := _REWRITE.fullmatch(key))
+            for old in self._values(key)
+        ]
+        rewritten = {new + one[len(old) :] for one in given for new, old in rules if one.startswith(old)}
+        return given | rewritten
+
+    async def run(
+        self,
+        *arguments: str,
+        remote: str | None = None,
+        given: bytes = b"",
+        largest: int = LARGEST,
+        patience: float = PATIENCE,
+        terminal: Terminal = "none",
+        settings: Mapping[str, str] | None = None,
+        person_only: bool = False,
+    ) -> GitOutput:
+        """Run git; cancelling ends it with all that it started.
+
+        :param remote: the remote that the command names `REMOTE`.
+        :param settings: more settings, which win.
+        :param person_only: no setting of the project's repository counts, trusted or not.
+        :raises WorkspaceError: git cannot be started or times out.
+        """
+        pairs = [*self._pairs(person_only=person_only), *(self._remote_pairs(remote) if remote else ())]
+        more = (f"{key}={value}" for key, value in (settings or {}).items())
+        return await query_git(
+            _Bare(self.place, self.place, self.place),
+            *arguments,
+            cwd=self.top,
+            given=given,
+            options=(*_OPTIONS, *config_options(*more)),
+            variables=self._variables(pairs, terminal),
+            largest=largest,
+            patience=patience,
+            terminal=terminal,
+        )
+
+    async def ask(self, *arguments: str, given: bytes = b"", largest: int = LARGEST) -> bytes:
+        """Return the output of a command without a remote, which must succeed.
+
+        :raises WorkspaceError: it fails.
+        """
+        done = await self.run(*arguments, given=given, largest=largest)
+        if done.status or not done.whole:
+            raise WorkspaceError(f"`git {arguments[0]}` failed: {words_of(done.said)}")
+        return done.out
+
+    def _pairs(self, *, person_only: bool) -> Iterator[tuple[str, str]]:
+        for key, values in self.settings.person.items():
+            if key.startswith(TRANSFERS):
+                yield from ((key, value) for value in _missing(key, values, self.own.person.get(key, ())))
+        for key, values in () if person_only else self.settings.local.items():
+            if HARMLESS.fullmatch(key) or (self.trusted and key.startswith(TRANSFERS)):
+                yield from ((key, value) for value in values)
+
+    def _remote_pairs(self, remote: str) -> Iterator[tuple[str, str]]:
+        yield from ((f"remote.{REMOTE}.url", one) for one in self.addresses(remote))
+        yield from ((f"remote.{REMOTE}.pushurl", one) for one in self._values(f"remote.{remote}.pushurl"))
+        for key in REMOTE_PROGRAMS:
+            yield from ((f"remote.{REMOTE}.{key}", one) for one in self._values(f"remote.{remote}.{key}"))
+
+    def _values(self, key: str) -> list[str]:
+        local = () if key.endswith(REMOTE_PROGRAMS) and not self.trusted else self.settings.local.get(key, ())
+        return [*self.settings.person.get(key, ()), *local]
+
+    def _remote_keys(self) -> Iterator[re.Match[str]]:
+        keys = {**self.settings.person, **self.settings.local}
+        return (match for key in keys if (match := OF_REMOTE.fullmatch(key)))
+
+    def _variables(self, pairs: list[tuple[str, str]], terminal: Terminal) -> dict[str, str]:
+        own = _persons_variables()
+        allowed = [
+            match["name"]
+            for key, values in self.settings.person.items()
+            if (match := _ALLOWED.fullmatch(key)) and values[-1] in ("always", "user")
+        ]
+        found = {"GIT_ALLOW_PROTOCOL": ":".join(dict.fromkeys((*_PROTOCOLS, *allowed)))}
+        if terminal == "shared" and "GIT_TERMINAL_PROMPT" not in own:
+            found["GIT_TERMINAL_PROMPT"] = "1"
+        if self.objects is not None:
+            found["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(self.objects)
+            if (shallow := self.project.common_dir / "shallow").is_file():
+                found["GIT_SHALLOW_FILE"] = str(shallow)
+        return {**own, **found, **setting_pairs([*pairs, *_inherited_pairs()])}
+
+
+def open_persons_git(root: Path, place: Path, *, trusted: bool = False) -> PersonsGit:
+    """Open, or create, the bare repository of a project; blocking.
+
+    :param place: its private directory.
+    :param trusted: the programs that the project's repository configures may run.
+    :raises WorkspaceError: the project has no repository, or git cannot read it.
+    """
+    project = find_repository(real_path(root))
+    settings = _settings(project, project.top)
+    _make(place, settings)
+    own = _settings(_Bare(place, place, place), place)
+    waiting = () if trusted else tuple(line.partition("=")[0] for line in settings.transfers())
+    return PersonsGit(place, project.top, project, settings, trusted, own, ignored=waiting)
+
+
+async def persons_git(root: Path, place: Path, *, trusted: bool = False) -> PersonsGit:
+    """Open, or create, the bare repository of a project; see `open_persons_git`."""
+    return await asyncio.to_thread(open_persons_git, root, place, trusted=trusted)
+
+
+def words_of(said: str) -> str:
+    """Return git's own words, without hints and progress, for an error."""
+    lines = [line.removeprefix("remote: ") for line in said.splitlines() if not line.startswith("hint:")]
+    words = "; ".join(filter(None, map(str.strip, lines)))[:600]
+    return f"{words}; {HOW_TO_LOG_IN}" if _LOGIN.search(said) else words or "git gave no reason"
+
+
+def _settings(repository: Repository, cwd: Path) -> Settings:
+    listed = run_git(
+        repository, "config", "--list", "--show-scope", "-z", cwd=cwd, variables=_persons_variables()
+    )
+    if listed.status:
+        raise WorkspaceError(f"git cannot read the configuration: {words_of(listed.said)}")
+    return parse_settings(listed.out)
+
+
+def _make(place: Path, settings: Settings) -> None:
+    """Create the bare repository; an interrupted creation is repeated."""
+    if (place / "complete").exists():
+        return
+    make_private_directory(place.parent)
+    shutil.rmtree(place, ignore_errors=True)
+    format_ = settings.value("extensions.objectformat") or "sha1"
+    done = run_git(
+        _Bare(place.parent, place, place),
+        *("init", "--quiet", "--bare", "--template=", f"--object-format={format_}", "--initial-branch=none"),
+        str(place),
+        cwd=place.parent,
+    )
+    if done.status:
+        raise WorkspaceError(f"git cannot create a repository: {words_of(done.said)}")
+    place.chmod(0o700)
+    (place / "complete").touch()
+
+
+def _missing(key: str, values: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the values to add so that a setting has them; an empty one first clears a list."""
+    if values[: len(known)] == known:
+        return values[len(known) :]
+    return ("", *values) if key.endswith((".helper", ".extraheader")) else values
+
+
+def _persons_variables() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if _INHERITED.fullmatch(key)}
+
+
+def _inherited_pairs() -> list[tuple[str, str]]:
+    """Return the settings that the environment gives, as of a CI job."""
+    count = os.environ.get("GIT_CONFIG_COUNT", "0")
+    numbers = range(int(count)) if count.isascii() and count.isdigit() else ()
+    names = [(f"GIT_CONFIG_KEY_{at}", f"GIT_CONFIG_VALUE_{at}") for at in numbers]
+    return [
+        (os.environ[key], os.environ[value])
+        for key, value in names
+        if key in os.environ and value in os.environ
+    ]

@@ -1,0 +1,147 @@
+"""Refs of a remote: list, fetch, create, replace and remove them, each only if it is as expected."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+from tideate_core.errors import RemoteFailed
+from tideate_core.git.persons import REMOTE, words_of
+from tideate_core.project import real_path
+from tideate_core.util.escaping import label
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tideate_core.git.persons import PersonsGit
+    from tideate_core.git.program import GitOutput, Terminal
+
+ABSENT: Final = ""
+"""Expected value of a ref that does not exist."""
+_FETCH: Final = (
+    *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="),
+    *("--no-show-forced-updates", "--force", "--prune"),
+)
+_PUSH: Final = (
+    *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RefChange:
+    """A change of one ref on a remote."""
+
+    ref: str
+    new: str
+    """A commit; empty: remove the ref."""
+    expected: str
+    """The commit that the ref has now; `ABSENT`: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """Outcome of a change of a ref."""
+
+    done: bool
+    now: str = ""
+    """The commit that the ref has if the change was not made."""
+    refused: str = ""
+    """The remote's words if it refused the change although the ref was as expected."""
+
+
+async def list_refs(
+    git: PersonsGit, remote: str, patterns: Sequence[str], *, terminal: Terminal = "none"
+) -> dict[str, str]:
+    """Return the commits of a remote's refs by name.
+
+    :raises RemoteFailed: git cannot reach the remote.
+    """
+    _check_address(git, remote)
+    done = await git.run("ls-remote", "--refs", REMOTE, *patterns, remote=remote, terminal=terminal)
+    _refuse(done, git, remote, "read")
+    lines = (line.split("\t") for line in done.out.decode("utf-8", "replace").splitlines())
+    return {name: commit for commit, name in lines}
+
+
+async def fetch_refs(
+    git: PersonsGit, remote: str, refs: Mapping[str, str], *, terminal: Terminal = "none"
+) -> None:
+    """Fetch refs of a remote; patterns with `*` also remove local refs that the remote no longer has.
+
+    :param refs: local name by name on the remote.
+    :raises RemoteFailed: git cannot reach the remote, or a ref is gone.
+    """
+    _check_address(git, remote)
+    specs = [f"+{theirs}:{ours}" for theirs, ours in refs.items()]
+    done = await git.run(*_FETCH, REMOTE, *specs, remote=remote, terminal=terminal)
+    _refuse(done, git, remote, "read")
+
+
+async def change_refs(
+    git: PersonsGit, remote: str, changes: Sequence[RefChange], *, terminal: Terminal = "none"
+) -> list[Pushed]:
+    """Change refs of a remote, each only if it is as expected.
+
+    A change that was made before counts as done.
+
+    :raises RemoteFailed: git cannot reach the remote; the changes may have been made.
+    """
+    _check_address(git, remote)
+    leases = [f"--force-with-lease={one.ref}:{one.expected}" for one in changes]
+    specs = [f"{one.new}:{one.ref}" for one in changes]
+    done = await git.run(*_PUSH, *leases, REMOTE, *specs, remote=remote, terminal=terminal)
+    reported = _reported(done.out.decode("utf-8", "replace"))
+    if done.status == 0:
+        return [Pushed(done=True)] * len(changes)
+    if not reported:
+        _refuse(done, git, remote, "changed")
+    now = await list_refs(git, remote, [one.ref for one in changes], terminal=terminal)
+    return [
+        _outcome(one, reported.get(one.ref, ("!", "")), now.get(one.ref, ""), done.said) for one in changes
+    ]
+
+
+def _outcome(change: RefChange, reported: tuple[str, str], now: str, said: str) -> Pushed:
+    if now == change.new:
+        return Pushed(done=True)
+    if now != change.expected:
+        return Pushed(done=False, now=now)
+    return Pushed(done=False, now=now, refused="; ".join(filter(None, [reported[1], words_of(said)])))
+
+
+def _reported(out: str) -> dict[str, tuple[str, str]]:
+    """Return flag and summary by ref from `git push --porcelain`."""
+    fields = (line.split("\t") for line in out.splitlines() if line.count("\t") == 2)
+    return {names.rpartition(":")[2]: (flag, summary) for flag, names, summary in fields}
+
+
+def _refuse(done: GitOutput, git: PersonsGit, remote: str, how: str) -> None:
+    if done.status == 0 and done.whole:
+        return
+    waits = f"; the repository's own settings {', '.join(git.ignored)} do not count before `tideate trust`"
+    raise RemoteFailed(
+        f"the remote {label(remote)} cannot be {how}: {words_of(done.said)}{waits if git.ignored else ''}"
+    )
+
+
+def _check_address(git: PersonsGit, remote: str) -> None:
+    """Reject a remote within the project: its author also wrote the hooks, which would run here."""
+    for address in git.effective_addresses(remote):
+        path = _local_path(address)
+        if path is not None and real_path(git.top / path).is_relative_to(git.top):
+            raise RemoteFailed(
+                f"the remote {label(remote)} is within the project, and git would run its hooks; use a "
+                "remote elsewhere"
+            )
+
+
+def _local_path(address: str) -> Path | None:
+    """Return the directory of an address on this machine; None for others, as git tells them apart."""
+    if "://" in address:
+        parts = urlsplit(address)
+        return Path(unquote(parts.path)) if parts.scheme == "file" else None
+    before, colon, _ = address.partition(":")
+    return None if colon and "/" not in before else Path(os.path.expanduser(address))  # noqa: PTH111

@@ -1,0 +1,545 @@
+"""The inbox of a project: publish runs that wait, answer their questions, and take runs up again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core import __version__
+from tideate_core.errors import InvalidInput, RefusedRef, RemoteFailed, RunTaken
+from tideate_core.git import (
+    ABSENT,
+    Pushed,
+    RefChange,
+    change_refs,
+    fetch_refs,
+    identity,
+    list_refs,
+    persons_git,
+    read_sealed,
+    read_signature,
+    write_sealed,
+)
+from tideate_core.portable.inbox_refs import (
+    PATTERNS,
+    Namespace,
+    RemoteInbox,
+    RunRefs,
+    answer_ref,
+    local_ref,
+    run_ref,
+    sort_refs,
+    taken_ref,
+)
+from tideate_core.portable.question_text import question_text
+from tideate_core.portable.questions import Answer, Question, Taken, as_bytes
+from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.escaping import label
+from tideate_core.util.regular_files import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from tideate_core.config import InboxConfig
+    from tideate_core.engine import ConfirmationRequest
+    from tideate_core.git import PersonsGit, SealedCommit, Terminal
+    from tideate_core.workflows import Decision
+
+BUNDLE: Final = "bundle"
+QUESTION: Final = "question.json"
+ANSWER: Final = "answer.json"
+TAKEN: Final = "taken.json"
+RUN_FILES: Final[Mapping[str, int]] = {
+    BUNDLE: 1 << 30,
+    QUESTION: 32 << 20,
+    "QUESTION.md": 64 << 20,
+    "changes.diff": 64 << 20,
+}
+"""Files of a published run, with their most bytes."""
+ANSWER_FILES: Final[Mapping[str, int]] = {ANSWER: 32 << 20}
+TAKEN_FILES: Final[Mapping[str, int]] = {TAKEN: 1 << 16}
+MOST_RUNS: Final = 1_000
+"""Published runs that are listed."""
+_PREFIX: Final = re.compile(r"[0-9a-f]{4,32}")
+NOTES: Final = "inbox"
+GIT: Final = "inbox/git"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedQuestion:
+    """A question as a remote has it."""
+
+    question: Question
+    commit: str
+    space: Namespace
+    by: str
+    """Its author's name and address, which anyone can choose."""
+    signed: bool
+    """A key or address of `[inbox] allow` has signed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedAnswer:
+    """A valid answer to a question."""
+
+    answer: Answer
+    commit: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published run."""
+
+    question: Question
+    commit: str
+    ref: str
+    remote: str
+    new: bool = True
+    """False: it was published before."""
+
+
+@dataclass(slots=True)
+class _Notes:
+    """Notes of this machine about a published run; they survive a crash."""
+
+    commits: list[str] = field(default_factory=list)
+    """Commits of the run that this machine made or accepted, the last one at the end."""
+    answers: dict[str, str] = field(default_factory=dict)
+    """Commits of own answers by the commit of their question."""
+    taken: dict[str, str] = field(default_factory=dict)
+    """Commits of own marks by the number of the question."""
+    n: int = 0
+    """Number of the last question."""
+
+
+class Inbox:
+    """The refs of a project's remotes.
+
+    :param git: opened at `GIT` in the private state.
+    :param private: the project's private state.
+    """
+
+    def __init__(
+        self, git: PersonsGit, private: Path, config: InboxConfig, *, terminal: Terminal = "none"
+    ) -> None:
+        self._git = git
+        self._private = private
+        self._config = config
+        self._terminal = terminal
+
+    @property
+    def remotes(self) -> list[str]:
+        """Names of the project's remotes."""
+        return self._git.remotes
+
+    # -- reading ----------------------------------------------------------------------------------------
+
+    async def fetch(self, remote: str) -> RemoteInbox:
+        """Fetch all runs, answers and marks of a remote.
+
+        :raises RemoteFailed: git cannot reach it.
+        """
+        names = {pattern: local_ref(remote, pattern) for pattern in PATTERNS}
+        await fetch_refs(self._git, remote, names, terminal=self._terminal)
+        return await self._known(remote)
+
+    async def _known(self, remote: str) -> RemoteInbox:
+        """Return the refs of a remote as they were fetched last."""
+        place = local_ref(remote, "refs/")
+        listed = await self._git.ask("for-each-ref", "--format=%(objectname) %(refname)", place)
+        lines = (line.partition(" ") for line in listed.decode("utf-8", "replace").splitlines())
+        return sort_refs({f"refs/{name.removeprefix(place)}": commit for commit, _, name in lines})
+
+    async def refs_of(self, remote: str, run: str) -> RunRefs | None:
+        """Fetch the refs of one run; None if the remote has no such run.
+
+        :raises RemoteFailed: git cannot reach the remote.
+        """
+        # answers and marks of one run, without the bundles of others
+        patterns = [
+            pattern
+            for space in Namespace
+            for pattern in (run_ref(space, run), f"{space}/answers/{run}/*", f"{space}/taken/{run}/*")
+        ]
+        found = await list_refs(self._git, remote, patterns, terminal=self._terminal)
+        refs = sort_refs(found).runs.get(run)
+        if refs is not None:
+            names = {name: local_ref(remote, name) for name in refs.names()}
+            await fetch_refs(self._git, remote, names, terminal=self._terminal)
+        return refs
+
+    async def find(self, remote: str, prefix: str) -> RunRefs:
+        """Fetch the refs of the run with this id or prefix.
+
+        :raises RemoteFailed: git cannot reach the remote, or it has no such run.
+        """
+        if not _PREFIX.fullmatch(prefix):
+            raise InvalidInput(f"{label(prefix)} is not the id of a run; give at least 4 hexadecimal digits")
+        patterns = [f"{space}/runs/{prefix}*" for space in Namespace]
+        found = sort_refs(await list_refs(self._git, remote, patterns, terminal=self._terminal)).runs
+        if len(found) != 1:
+            named = ", ".join(run[:12] for run in sorted(found)[:5])
+            why = f"several runs: {named}" if found else "no such run; `tideate inbox` lists those that wait"
+            raise RemoteFailed(f"{label(prefix)} on the remote {label(remote)}: {why}")
+        refs = await self.refs_of(remote, next(iter(found)))
+        if refs is None:
+            raise RemoteFailed(
+                f"the run {label(prefix)} was removed from the remote {label(remote)} just now"
+            )
+        return refs
+
+    async def question(self, refs: RunRefs) -> FetchedQuestion:
+        """Read the question of a fetched run.
+
+        :raises RefusedRef: it is invalid.
+        """
+        sealed = await read_sealed(self._git, refs.commit, RUN_FILES, (QUESTION,))
+        question = Question.read(sealed.files[QUESTION], refs.run)
+        signed = bool(self._config.allow) and await self._counts(refs.commit)
+        return FetchedQuestion(question, refs.commit, refs.space, sealed.by, signed)
+
+    async def bundle(self, refs: RunRefs) -> BytesIO:
+        """Read the bundle of a fetched run; anyone may have made it.
+
+        :raises RefusedRef: it is missing or too large.
+        """
+        sealed = await read_sealed(self._git, refs.commit, RUN_FILES, (BUNDLE,))
+        return BytesIO(sealed.files[BUNDLE])
+
+    async def diff(self, refs: RunRefs) -> str:
+        """Return the proposed changes of a fetched run as a patch; empty if it proposes none."""
+        return (await self.question(refs)).question.diff()
+
+    async def answer(self, refs: RunRefs, asked: FetchedQuestion) -> FetchedAnswer | None:
+        """Return the answer to a question; None if there is none.
+
+        :raises RefusedRef: the answer is invalid, is about another question, or its signature does not count.
+        """
+        commit = refs.answers.get(asked.question.n)
+        if commit is None:
+            return None
+        try:
+            return await self._checked_answer(commit, asked)
+        except RefusedRef as error:
+            ref = answer_ref(refs.space, refs.run, asked.question.n)
+            raise RefusedRef(
+                f"{error}; `git push REMOTE :{ref}` removes it, so that somebody else can answer"
+            ) from error
+
+    async def _checked_answer(self, commit: str, asked: FetchedQuestion) -> FetchedAnswer:
+        sealed = await read_sealed(self._git, commit, ANSWER_FILES, (ANSWER,))
+        answer = Answer.read(sealed.files[ANSWER])
+        answer.check(asked.question, asked.commit)
+        await self._require_signature(commit, f"the answer {answer.n} to run {answer.run[:8]}", sealed)
+        return FetchedAnswer(answer, commit, sealed.by)
+
+    async def answered_by(self, refs: RunRefs, n: int) -> str | None:
+        """Return who answered a question, valid or not; None if there is no answer."""
+        if (commit := refs.answers.get(n)) is None:
+            return None
+        try:
+            return (await read_sealed(self._git, commit, ANSWER_FILES, ())).by
+        except RefusedRef:
+            return "an invalid answer"
+
+    async def _counts(self, commit: str) -> bool:
+        signature = await read_signature(self._git, commit)
+        return signature is not None and signature.counts(self._config.allow)
+
+    async def _require_signature(self, commit: str, what: str, sealed: SealedCommit) -> None:
+        if self._config.allow and not await self._counts(commit):
+            raise RefusedRef(
+                f"{what}, by {label(sealed.by)}, has no valid signature of a key or address in "
+                "`[inbox] allow` of your configuration"
+            )
+
+    # -- publishing -------------------------------------------------------------------------------------
+
+    async def next_question(
+        self, remote: str, run: str, request: ConfirmationRequest, project: str
+    ) -> tuple[Question, RunRefs | None]:
+        """Return the question to publish, with its number, and the present refs of the run.
+
+        :raises RefusedRef: the remote has another version of the run that this machine does not know.
+        """
+        refs = await self.refs_of(remote, run)
+        before = None
+        if refs is not None:
+            before = await self._question_if_valid(refs)
+            self._require_known(refs)
+        question = Question.of_request(
+            request, run, 1, project=project, asked_at=now_ms(), version=__version__
+        )
+        used = [*(refs.answers if refs else ()), *(refs.taken if refs else ()), self._notes(run).n]
+        if (
+            before is not None
+            and before.digest == question.digest
+            and before.n not in (refs.answers if refs else ())
+        ):
+            return question.model_copy(update={"n": before.n}), refs
+        return question.model_copy(update={"n": max(used, default=0) + 1}), refs
+
+    async def _question_if_valid(self, refs: RunRefs) -> Question | None:
+        try:
+            return (await self.question(refs)).question
+        except RefusedRef:
+            return None
+
+    async def publish(
+        self, remote: str, question: Question, bundle: bytes, refs: RunRefs | None
+    ) -> Published:
+        """Publish a run with its question; a repetition after a crash changes nothing.
+
+        :param refs: the present refs of the run; see `next_question`.
+        :raises RemoteFailed: git cannot reach the remote, or it refuses the refs.
+        :raises RefusedRef: somebody else published the run meanwhile.
+        """
+        run = question.run
+        if refs is not None and await self._is_same(refs, question):
+            return Published(question, refs.commit, run_ref(refs.space, run), remote, new=False)
+        files = {
+            BUNDLE: bundle,
+            QUESTION: as_bytes(question),
+            "QUESTION.md": question_text(question, remote).encode(),
+        }
+        if patch := question.diff():
+            files["changes.diff"] = patch.encode(errors="surrogateescape")
+        message = f"Question {question.n} of the tideate run {run[:8]}\n"
+        commit = await write_sealed(self._git, files, message, sign=self._config.sign)
+        notes = self._notes(run)
+        notes.commits.append(commit)
+        self._write(run, notes)  # first: after a crash the pushed commit is known
+        expected = refs.commit if refs else ABSENT
+        space = await self._push_run(remote, run, commit, expected, refs)
+        notes.n = question.n
+        self._write(run, notes)
+        return Published(question, commit, run_ref(space, run), remote)
+
+    async def _is_same(self, refs: RunRefs, question: Question) -> bool:
+        there = await self._question_if_valid(refs)
+        return there is not None and (there.n, there.digest) == (question.n, question.digest)
+
+    async def _push_run(
+        self, remote: str, run: str, commit: str, expected: str, refs: RunRefs | None
+    ) -> Namespace:
+        chosen = {"refs": [Namespace.REFS], "branches": [Namespace.BRANCHES]}
+        spaces = [refs.space] if refs else chosen.get(self._config.refs, list(Namespace))
+        refused = ""
+        for space in spaces:
+            (pushed,) = await self._change(remote, [RefChange(run_ref(space, run), commit, expected)])
+            if pushed.done:
+                return space
+            if pushed.now != expected:
+                raise RefusedRef(f"somebody else published the run {run[:8]} meanwhile; list it again")
+            refused = pushed.refused
+        raise RemoteFailed(f"the remote {label(remote)} refuses {label(run_ref(spaces[-1], run))}: {refused}")
+
+    # -- answering --------------------------------------------------------------------------------------
+
+    async def send(self, remote: str, asked: FetchedQuestion, decision: Decision) -> FetchedAnswer | None:
+        """Publish an answer; None if it counts, else the answer that was first.
+
+        :raises RemoteFailed: git cannot reach the remote, or it refuses the ref.
+        :raises RefusedRef: the question is no longer open.
+        """
+        question, run = asked.question, asked.question.run
+        notes = self._notes(run)
+        commit = notes.answers.get(asked.commit)
+        if commit is None:
+            refs = await self.refs_of(remote, run)
+            if refs is None or refs.commit != asked.commit:
+                raise RefusedRef(
+                    f"question {question.n} of run {run[:8]} is no longer open: the run was continued, "
+                    "published anew or removed; nothing was sent"
+                )
+            name, mail = await identity(self._git)
+            answer = Answer.of_decision(question, asked.commit, decision, f"{name} <{mail}>", now_ms())
+            message = f"Answer {question.n} to the tideate run {run[:8]}\n"
+            commit = await write_sealed(
+                self._git, {ANSWER: as_bytes(answer)}, message, sign=self._config.sign
+            )
+            notes.answers[asked.commit] = commit
+            self._write(run, notes)  # first: a repetition after a crash pushes the same answer
+        ref = answer_ref(asked.space, run, question.n)
+        (pushed,) = await self._change(remote, [RefChange(ref, commit, ABSENT)])
+        if pushed.done:
+            return None
+        del notes.answers[asked.commit]
+        self._write(run, notes)
+        if not pushed.now:
+            raise RemoteFailed(f"the remote {label(remote)} refuses the answer: {pushed.refused}")
+        return await self._first(remote, ref)
+
+    async def _first(self, remote: str, ref: str) -> FetchedAnswer:
+        await fetch_refs(self._git, remote, {ref: local_ref(remote, ref)}, terminal=self._terminal)
+        commit = (await self._git.ask("rev-parse", "--verify", local_ref(remote, ref))).decode().strip()
+        sealed = await read_sealed(self._git, commit, ANSWER_FILES, (ANSWER,))
+        return FetchedAnswer(Answer.read(sealed.files[ANSWER]), commit, sealed.by)
+
+    # -- taking up --------------------------------------------------------------------------------------
+
+    async def check_run(self, refs: RunRefs, asked: FetchedQuestion, *, again: bool = False) -> None:
+        """Check that a run may be continued here.
+
+        :param again: continue a rewritten run; a signature that `[inbox] allow` requires is required even so.
+        :raises RefusedRef: its signature does not count, or its ref was rewritten.
+        """
+        sealed = await read_sealed(self._git, refs.commit, RUN_FILES, ())
+        await self._require_signature(refs.commit, f"the run {refs.run[:8]}", sealed)
+        if not (asked.signed or again):
+            self._require_known(refs)
+
+    def _require_known(self, refs: RunRefs) -> None:
+        """Reject a run that this machine published and that was replaced since."""
+        notes = self._notes(refs.run)
+        if not notes.commits or refs.commit in notes.commits or notes.n in refs.taken:
+            return
+        raise RefusedRef(
+            f"the run {refs.run[:8]} was rewritten on the remote: it is not what this machine published, and "
+            "nobody took it up; --again continues it, "
+            f"`git push REMOTE :{run_ref(refs.space, refs.run)}` removes it"
+        )
+
+    async def take(self, remote: str, refs: RunRefs, asked: FetchedQuestion, *, again: bool) -> None:
+        """Mark that the run is continued here; the first mark counts.
+
+        :param again: continue even if somebody else has begun to.
+        :raises RunTaken: somebody else continues the run.
+        """
+        run, n = refs.run, asked.question.n
+        notes = self._notes(run)
+        commit = notes.taken.get(str(n))
+        if commit is None:
+            name, mail = await identity(self._git)
+            mark = Taken(run=run, n=n, by=f"{name} <{mail}>", at=now_ms())
+            message = f"Run {run[:8]} continues after question {n}\n"
+            commit = await write_sealed(self._git, {TAKEN: as_bytes(mark)}, message, sign=self._config.sign)
+            notes.taken[str(n)] = commit
+            self._write(run, notes)
+        expected = refs.taken.get(n, ABSENT) if again else ABSENT
+        (pushed,) = await self._change(remote, [RefChange(taken_ref(refs.space, run, n), commit, expected)])
+        if pushed.done:
+            notes.commits.append(refs.commit)
+            notes.n = n
+            self._write(run, notes)
+            return
+        del notes.taken[str(n)]
+        self._write(run, notes)
+        if not pushed.now:
+            raise RemoteFailed(f"the remote {label(remote)} refuses the mark: {pushed.refused}")
+        raise RunTaken(await self._taken_words(remote, taken_ref(refs.space, run, n), run))
+
+    async def _taken_words(self, remote: str, ref: str, run: str) -> str:
+        await fetch_refs(self._git, remote, {ref: local_ref(remote, ref)}, terminal=self._terminal)
+        commit = (await self._git.ask("rev-parse", "--verify", local_ref(remote, ref))).decode().strip()
+        sealed = await read_sealed(self._git, commit, TAKEN_FILES, (TAKEN,))
+        mark = Taken.read(sealed.files[TAKEN])
+        when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(mark.at / 1000))
+        return (
+            f"{label(mark.by)} continues the run {run[:8]} since {when}; if that has failed, --again "
+            "continues it here"
+        )
+
+    # -- pruning ----------------------------------------------------------------------------------------
+
+    async def remove(self, remote: str, refs: RunRefs) -> None:
+        """Remove the refs of a run that has ended, as they are now.
+
+        :raises RemoteFailed: git cannot reach the remote, or it refuses to remove them.
+        """
+        await self._remove(remote, refs.names())
+        self._notes_path(refs.run).unlink(missing_ok=True)
+
+    async def prune(self, remote: str, ended: Sequence[str]) -> list[str]:
+        """Remove the refs of ended runs of this machine, and answers without a run; return their names.
+
+        :param ended: the runs that have ended here.
+        :raises RemoteFailed: git cannot reach the remote, or it refuses to remove a ref.
+        """
+        inbox = await self.fetch(remote)
+        done = {
+            name: commit
+            for run in ended
+            if run in inbox.runs
+            for name, commit in inbox.runs[run].names().items()
+        }
+        names = {**done, **inbox.orphaned}
+        await self._remove(remote, names)
+        await self._git.ask("gc", "--quiet", "--prune=2.weeks.ago")
+        return sorted(names)
+
+    async def _remove(self, remote: str, names: Mapping[str, str]) -> None:
+        changes = [RefChange(name, "", commit) for name, commit in names.items()]
+        for pushed, change in zip(
+            await self._change(remote, changes) if changes else (), changes, strict=True
+        ):
+            if not pushed.done and pushed.refused:
+                raise RemoteFailed(f"the remote {label(remote)} keeps {label(change.ref)}: {pushed.refused}")
+
+    # -- the person's side ------------------------------------------------------------------------------
+
+    async def _change(self, remote: str, changes: Sequence[RefChange]) -> list[Pushed]:
+        return await change_refs(self._git, remote, changes, terminal=self._terminal)
+
+    def _notes_path(self, run: str) -> Path:
+        return self._private / NOTES / f"{run}.json"
+
+    def _notes(self, run: str) -> _Notes:
+        try:
+            return _Notes(**json.loads(read_regular(self._notes_path(run))))
+        except FileNotFoundError:
+            return _Notes()
+
+    def _write(self, run: str, notes: _Notes) -> None:
+        shape: dict[str, Any] = {name: getattr(notes, name) for name in _Notes.__slots__}
+        write_atomic(self._notes_path(run), json.dumps(shape).encode())
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+async def waiting_questions(
+    inbox: Inbox, fetched: RemoteInbox
+) -> list[tuple[RunRefs, FetchedQuestion | str]]:
+    """Return the questions of fetched runs; the reason in place of one that is invalid."""
+    found: list[tuple[RunRefs, FetchedQuestion | str]] = []
+    for refs in [*fetched.runs.values()][:MOST_RUNS]:
+        try:
+            found.append((refs, await inbox.question(refs)))
+        except RefusedRef as error:
+            found.append((refs, str(error)))
+        await asyncio.sleep(0)
+    return found
+
+
+async def open_inbox(root: Path, private: Path, config: InboxConfig, *, terminal: Terminal = "none") -> Inbox:
+    """Open the inbox of a project.
+
+    :param private: the project's private state.
+    :param terminal: `shared` lets git ask for a password.
+    :raises WorkspaceError: the project has no repository.
+    """
+    return Inbox(await inbox_git(root, private), private, config, terminal=terminal)
+
+
+async def inbox_git(root: Path, private: Path) -> PersonsGit:
+    """Return git for the inbox; settings of the repository that start programs count if they are trusted."""
+    git = await persons_git(root, private / GIT)
+    if bool(git.ignored) and await asyncio.to_thread(_has_trusted_programs, root):
+        return await persons_git(root, private / GIT, trusted=True)
+    return git
+
+
+def _has_trusted_programs(root: Path) -> bool:
+    from tideate_core.mcp.servers import repository_programs  # here, because the MCP SDK is slow to import
+
+    programs = repository_programs(root)
+    return programs is not None and programs.trusted

@@ -1,0 +1,99 @@
+"""Names of the refs of published runs, answers and marks, and of their local copies."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Namespace(StrEnum):
+    """Place of the refs on a remote."""
+
+    REFS = "refs/tideate"
+    BRANCHES = "refs/heads/tideate"
+
+
+PATTERNS: Final = tuple(f"{space}/{kind}/*" for space in Namespace for kind in ("runs", "answers", "taken"))
+"""Patterns of all refs of the inbox."""
+_REF: Final = re.compile(
+    r"(?P<space>refs/(?:heads/)?tideate)/(?:runs/(?P<run>[0-9a-f]{32})"
+    r"|(?P<kind>answers|taken)/(?P<of>[0-9a-f]{32})/(?P<n>[1-9][0-9]{0,4}))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRefs:
+    """The refs of one published run."""
+
+    run: str
+    space: Namespace
+    commit: str
+    """The commit of its present question."""
+    answers: Mapping[int, str]
+    """Commits by the number of the question."""
+    taken: Mapping[int, str]
+
+    def names(self) -> dict[str, str]:
+        """Return the commits of all its refs by name."""
+        return {
+            run_ref(self.space, self.run): self.commit,
+            **{answer_ref(self.space, self.run, n): commit for n, commit in self.answers.items()},
+            **{taken_ref(self.space, self.run, n): commit for n, commit in self.taken.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteInbox:
+    """All refs of the inbox of a remote."""
+
+    runs: Mapping[str, RunRefs]
+    orphaned: Mapping[str, str]
+    """Answers and marks without a run, with their commits."""
+    unknown: int = 0
+    """Other refs at the same places."""
+
+
+def run_ref(space: Namespace, run: str) -> str:
+    return f"{space}/runs/{run}"
+
+
+def answer_ref(space: Namespace, run: str, n: int) -> str:
+    return f"{space}/answers/{run}/{n}"
+
+
+def taken_ref(space: Namespace, run: str, n: int) -> str:
+    return f"{space}/taken/{run}/{n}"
+
+
+def local_ref(remote: str, ref: str) -> str:
+    """Return the name of the local copy of a ref; `*` stays a pattern."""
+    place = hashlib.sha256(remote.encode(errors="surrogateescape")).hexdigest()[:16]
+    return f"refs/inbox/{place}/{ref.removeprefix('refs/')}"
+
+
+def sort_refs(found: Mapping[str, str]) -> RemoteInbox:
+    """Sort the refs of a remote by run; a run below `refs/tideate` precedes one among the branches."""
+    runs: dict[str, RunRefs] = {}
+    beside: dict[str, dict[tuple[str, str], dict[int, str]]] = {space: {} for space in Namespace}
+    unknown = 0
+    for ref, commit in sorted(found.items(), reverse=True):
+        match = _REF.fullmatch(ref)
+        if match is None:
+            unknown += 1
+        elif match["run"]:
+            there = beside[match["space"]]
+            answers = there.setdefault(("answers", match["run"]), {})
+            taken = there.setdefault(("taken", match["run"]), {})
+            refs = RunRefs(match["run"], Namespace(match["space"]), commit, answers, taken)
+            runs.setdefault(match["run"], refs)
+        else:
+            beside[match["space"]].setdefault((match["kind"], match["of"]), {})[int(match["n"])] = commit
+    kept = {name for one in runs.values() for name in one.names()}
+    orphaned = {ref: commit for ref, commit in found.items() if _REF.fullmatch(ref) and ref not in kept}
+    return RemoteInbox(runs, orphaned, unknown)
