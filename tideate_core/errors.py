@@ -505,7 +505,14 @@ class RunNotActive(WorkflowError):
 
 
 class RunIsHere(WorkflowError):
-    """The run of a bundle is in this project and has continued."""
+    """The run of a bundle is in this project and has continued.
+
+    :param diverged: it has continued elsewhere, too.
+    """
+
+    def __init__(self, message: str, *, diverged: bool = False) -> None:
+        super().__init__(message)
+        self.diverged = diverged
 
 
 class InvalidBundle(WorkflowError):

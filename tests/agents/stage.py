@@ -176,7 +176,7 @@ class StageStep(StepDouble):
     def render(self, name: str, **values: Any) -> Prompt:
         return PromptLibrary().render(name, **values)
 
-    async def confirm(self, kind: str, message: str, *, details: str = "", payload: Any = None) -> Decision:
+    async def confirm(self, kind: str, message: str, *, details: str = "", **_: Any) -> Decision:
         self.confirmed.append((message, details))
         return self._decisions.popleft()
 

@@ -15,8 +15,12 @@ from tests.portable.kinds import KINDS, arguments
 from tests.portable.moving import bundle_of, copy_of, open_bundle
 from tests.portable.mutations import BOMB, MUTATIONS, packed, parts_of
 from tests.portable.test_many import cut_at
+from tideate_core.engine import RunRequest
+from tideate_core.engine.context.continuation import earlier_run
+from tideate_core.engine.context.memory import Memory
 from tideate_core.errors import DefinitionChanged, EditConflict, InvalidBundle
 from tideate_core.portable import read_bundle
+from tideate_core.portable.bundle import leads_out
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -112,6 +116,67 @@ async def test_a_definition_of_a_bundle_gets_no_trust(bundled: tuple[Bench, byte
     await open_bundle(there, packed(parts))
     with pytest.raises(DefinitionChanged):
         await there.resume(rows["run"]["id"], changed="stored")
+
+
+async def test_a_machine_of_a_bundle_does_not_get_the_rights_of_a_built_in_one(
+    bundled: tuple[Bench, bytes],
+) -> None:
+    there, data = bundled
+    parts = parts_of(data)
+    rows = parts.manifest["rows"][0]
+    rows["workflow"] |= {"name": "task", "kind": "machine", "source": "builtin", "path": None}
+    rows["workflow"]["text"] = "* to go:\n  Write it.\n\ngo to *\n"
+    await open_bundle(there, packed(parts))
+    with pytest.raises(DefinitionChanged, match="came in a bundle"):
+        await there.resume(rows["run"]["id"], changed="stored")
+
+
+@pytest.mark.parametrize("path", ["/tmp/evil.yaml", "evil.yaml", "\0home/evil.yaml", "\0root"])
+async def test_a_bundle_names_no_file_as_its_workflow_outside_of_the_project(
+    bundled: tuple[Bench, bytes], path: str
+) -> None:
+    """A file that the person names runs unasked, if it is not the project's; a bundle is no person."""
+    _, data = bundled
+    parts = parts_of(data)
+    parts.manifest["rows"][0]["workflow"] |= {"source": "file", "path": path}
+    with pytest.raises(InvalidBundle, match="outside of the project"):
+        read_bundle(io.BytesIO(packed(parts)))
+
+
+async def test_a_bundle_continues_no_conversation_of_this_machine(bundled: tuple[Bench, bytes]) -> None:
+    there, data = bundled
+    parts = parts_of(data)
+    request = json.loads(parts.manifest["rows"][0]["run"]["request"]) | {"continues": "last"}
+    parts.manifest["rows"][0]["run"]["request"] = json.dumps(request)
+    await open_bundle(there, packed(parts))
+    stored = RunRequest.model_validate((await there.reader()).request(request["execution_id"]))
+    assert stored.opened
+    assert await earlier_run(stored, Memory(None), await there.runner.store()) is None
+
+
+async def test_changed_permissions_are_shown(bundled: tuple[Bench, bytes]) -> None:
+    _, data = bundled
+    parts = parts_of(data)
+    mode = {"path": ".husky/pre-commit", "before": 0o644, "after": 0o755}
+    parts.manifest["journal"][0]["modes"] = [mode]
+    assert ".husky/pre-commit" in read_bundle(io.BytesIO(packed(parts))).facts.written
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "out"),
+    [
+        ("a/b/up", b"../..", False),
+        ("a/b/up", b"../../x", False),
+        ("a/up", b"../..", True),
+        ("x", b"a/b/up/../y", True),  # `up` may be a link to the root
+        ("a/x", b"../b/../..", True),
+        ("x", b"..", True),
+        ("x", b"./y", False),
+        ("x", b"y/..z", False),
+    ],
+)
+def test_links_that_lead_out_even_over_other_links(path: str, target: bytes, out: bool) -> None:
+    assert leads_out(path, target) is out
 
 
 async def test_a_bundle_turns_off_no_question(bundled: tuple[Bench, bytes]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.portable.inbox_bench import FILE, RUN, asking, git, office
 from tideate_core.app import list_inbox
-from tideate_core.errors import RefusedRef, RemoteFailed
+from tideate_core.errors import InvalidInput, RefusedRef, RemoteFailed
 from tideate_core.git import sealed
 from tideate_core.portable import Question, inbox
 from tideate_core.workflows import Decision
@@ -229,6 +229,45 @@ async def test_trusted_settings_of_the_repository_count(office: Office) -> None:
     desk.git("config", "core.sshCommand", "evil")  # a change asks again
     await desk.see()
     assert not ran.exists()
+
+
+@pytest.mark.parametrize("address", ["/proc/self/cwd/inner.git", "there/inner.git"])
+async def test_no_hook_of_a_remote_runs_that_only_git_finds_within_the_project(
+    office: Office, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, ran = office.desk(), office.place / "ran"
+    inner = desk.root / "inner.git"
+    git(desk.root, "clone", "-q", "--bare", str(office.remote), str(inner))
+    (inner / "hooks").mkdir(exist_ok=True)
+    (inner / "hooks" / "pre-receive").write_text(f"#!/bin/sh\ntouch {ran}\n")
+    (inner / "hooks" / "pre-receive").chmod(0o755)
+    (desk.root / "there").symlink_to("/proc/self/cwd")
+    desk.git("config", "remote.origin.url", address)
+    monkeypatch.chdir(office.place)  # as an editor that was started elsewhere
+    with pytest.raises(RemoteFailed):
+        await desk.publish()
+    assert not ran.exists()
+
+
+async def test_a_relative_remote_is_beside_the_project(office: Office) -> None:
+    desk = office.desk()
+    desk.git("config", "remote.origin.url", "../remote.git")
+    await desk.publish()
+    assert RUN_REF in office.refs()
+
+
+UNPUBLISHED: dict[str, dict[str, Any]] = {
+    "a name that is no text": {"payload": {"files": [{**FILE, "path": "a\udcff.py"}]}},
+    "a comparison": {"kind": "compare", "payload": {"runs": []}},
+    "a huge name of a step": {"message": "x" * (17 << 20)},
+}
+
+
+@pytest.mark.parametrize("name", UNPUBLISHED)
+async def test_a_question_that_nobody_could_read_is_not_published(office: Office, name: str) -> None:
+    with pytest.raises(InvalidInput, match="the question cannot be published"):
+        await office.desk().publish(asking(**UNPUBLISHED[name]))
+    assert RUN_REF not in office.refs()
 
 
 async def test_a_remote_within_the_project_is_refused(office: Office) -> None:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.interrupted import LOOP, SHORT
+from tests.portable.inbox_bench import RUN
 from tests.portable.inboxing import CI, LEAVING, site
+from tests.portable.test_hostile_refs import question
 
 if TYPE_CHECKING:
     from tests.portable.inboxing import Site
@@ -177,6 +179,7 @@ def test_a_person_at_a_terminal_goes_on_with_a_run_of_ci(site: Site) -> None:
     ana = site.machine("Ana")
     ana.write("mine.py", "M = 1\n")
     terminal = ana.open("resume", "--from", "origin", run[:8])
+    terminal.wait_for("in the project")  # the same facts as `bundle open` shows
     terminal.wait_for("Open the run")
     terminal.type("y\n")
     terminal.wait_for("Apply the change to a.py")
@@ -185,6 +188,32 @@ def test_a_person_at_a_terminal_goes_on_with_a_run_of_ci(site: Site) -> None:
     assert (ana.read("a.py"), ana.read("mine.py"), ana.refs()) == (SHORT, "M = 1\n", [])
     ana.ok("rollback", run[:8], "--yes")
     assert ana.read("a.py") == LOOP
+
+
+def test_yes_does_not_decline_what_only_a_person_decides(site: Site) -> None:
+    ana = site.machine("Ana")
+    blob = ana.git("hash-object", "-w", "--stdin", given=question(kind="override", payload={}).decode())
+    tree = ana.git("mktree", given=f"100644 blob {blob}\tquestion.json\n")
+    commit = ana.git("commit-tree", tree, "-m", "Question")
+    ana.git("push", "-q", "origin", f"{commit}:refs/tideate/runs/{RUN}")
+    ana.fails(3, "only a person may override", "inbox", "answer", RUN, "--yes")
+    assert ana.refs() == [f"refs/tideate/runs/{RUN}"]
+
+
+@pytest.mark.slow
+def test_names_and_texts_pass_through_a_locale_without_them(site: Site) -> None:
+    code = SHORT.replace("total", "tötal")
+    site.asks(code)
+    ci, ana, job = site.machine(CI), site.machine("Änne"), site.machine(CI)
+    for machine in (ci, ana, job):
+        machine.env.update(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    run = ci.leaves()["execution_id"]
+    ana.ok("inbox", "answer", run, "--yes")
+    commit = f"refs/tideate/answers/{run}/1"
+    ana.git("fetch", "-q", "origin", commit)
+    assert ana.git("log", "-1", "--format=%cn", "FETCH_HEAD") == "Änne"
+    job.ok("resume", "--from", "origin", run)
+    assert job.read("a.py") == code
 
 
 @pytest.mark.slow

@@ -153,6 +153,30 @@ async def test_of_two_jobs_that_continue_a_run_the_first_goes_on(office: Office)
         await winner[0].take("origin", winner[1], winner[2], again=False)
 
 
+async def test_of_two_jobs_with_one_name_at_one_time_the_first_goes_on(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Containers that a timer starts have one name, and commits of equal content have one id."""
+    await office.desk("Ci").publish()
+    monkeypatch.setattr("tideate_core.portable.inbox.now_ms", lambda: 1_700_000_000_000)
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_DATE", "1700000000 +0000")
+    seen = [await office.desk("Job").see() for _ in range(2)]
+    await seen[0][0].take("origin", *seen[0][1:], again=False)
+    with pytest.raises(RunTaken):
+        await seen[1][0].take("origin", *seen[1][1:], again=False)
+
+
+async def test_only_the_version_that_this_machine_published_is_its_own(office: Office) -> None:
+    ci = office.desk("Ci")
+    await ci.publish()
+    inbox, refs, _ = await ci.see()
+    assert inbox.is_own(refs)
+    assert not (await office.desk().inbox()).is_own(refs)
+    office.forge(RUN_REF, dict.fromkeys(("bundle", "question.json"), b""))
+    assert not inbox.is_own(await inbox.find("origin", RUN))
+
+
 async def test_a_run_that_somebody_took_up_may_have_another_question(office: Office) -> None:
     ci, bob = office.desk("Ci"), office.desk("Bob")
     await ci.publish()

@@ -148,6 +148,19 @@ async def test_keys_and_programs_of_the_repository_never_count(
     assert not (tmp_path / "ran").exists()
 
 
+async def test_a_list_of_signers_in_the_project_never_counts(office: Office, keys: Keys) -> None:
+    """git itself reads a relative name in the person's settings from the work tree."""
+    keys.make("eve")
+    await office.desk("Ci").publish()
+    keys.sign_with("eve")
+    await answer(office.desk("Eve"))
+    keys.signers(eve="ana@example.org")
+    ci = office.desk("Ci")
+    (ci.root / "signers").write_bytes((office.place / "keys" / "signers").read_bytes())
+    keys.sign_never('[gpg "ssh"]', "allowedSignersFile = signers")
+    assert not await counted(ci, "ana@example.org")
+
+
 async def test_a_revoked_key_does_not_count(office: Office, keys: Keys, tmp_path: Path) -> None:
     ana = keys.make("ana")
     await office.desk("Ci").publish()

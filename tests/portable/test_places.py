@@ -100,8 +100,9 @@ async def test_a_run_that_continued_in_both_places_is_refused(bench: Bench, tmp_
     assert (await bench.resume(run)).ok
     back, _ = await bundle_of(there, run)
     before = tree(bench.root)
-    with pytest.raises(RunIsHere, match="only one can count"):
+    with pytest.raises(RunIsHere, match="only one can count") as refused:
         await open_bundle(bench, back)
+    assert refused.value.diverged
     assert tree(bench.root) == before
     await there.aclose()
 

@@ -205,8 +205,9 @@ async def _agreed(step: StepContext, path: str, why: str) -> bool:
             "gate",
             f"Give {label(path)} to the model? {why[:1].upper()}{why[1:]}.",
             details="If you answer no, the model does not see this file.",
+            permission=True,
         )
         return decision.accepted and decision.by == "user"
 
-    agreed: bool = await step.choose_for_run(f"secret:{path}", why, decide)
+    agreed: bool = await step.choose_for_run(f"permit:secret:{path}", why, decide)
     return agreed

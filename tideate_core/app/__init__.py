@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         open_published as open_published,
         prune_inbox as prune_inbox,
         publish_run as publish_run,
+        read_published as read_published,
         read_question as read_question,
         remove_published as remove_published,
         take_published as take_published,

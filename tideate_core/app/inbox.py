@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from tideate_core.app.wiring import Project
     from tideate_core.engine import ConfirmationRequest
     from tideate_core.git import Terminal
-    from tideate_core.portable import FetchedAnswer, FetchedQuestion, Inbox, Published, RemoteInbox, RunRefs
+    from tideate_core.portable import (
+        Bundle,
+        FetchedAnswer,
+        FetchedQuestion,
+        Inbox,
+        Published,
+        RemoteInbox,
+        RunRefs,
+    )
     from tideate_core.workflows import Decision
 
 
@@ -153,25 +161,35 @@ async def publish_run(
     return await inbox.publish(remote, question, target.getvalue(), refs)
 
 
-async def open_published(
-    project: Project, found: Continuation, say: Callable[[str], None]
-) -> tuple[str, ...]:
-    """Take up the bundle of a published run, unless the run is here; return the files that it changed.
+async def read_published(project: Project, found: Continuation) -> Bundle:
+    """Read and check the bundle of a published run; nothing of it is used.
 
-    :param say: shows a message to the person.
-    :raises EditConflict: the files here and the changes of the run contradict each other.
-    :raises InvalidBundle: the bundle is damaged.
+    :raises InvalidBundle: it is damaged.
+    :raises RefusedRef: it is missing, or of another run.
     """
-    from tideate_core.app.bundles import open_bundle
     from tideate_core.portable import read_bundle
 
     inbox, _ = await _open(_root(project), (found.remote,), "none", project)
     bundle = await asyncio.to_thread(read_bundle, await inbox.bundle(found.refs))
     if bundle.run != found.run:
         raise RefusedRef(f"the bundle of the run {found.run[:8]} is of another run")
+    return bundle
+
+
+async def open_published(project: Project, bundle: Bundle, say: Callable[[str], None]) -> tuple[str, ...]:
+    """Take up the bundle of a published run, unless the run is here; return the files that it changed.
+
+    :param say: shows a message to the person.
+    :raises EditConflict: the files here and the changes of the run contradict each other.
+    :raises RunIsHere: the run has continued both here and elsewhere.
+    """
+    from tideate_core.app.bundles import open_bundle
+
     try:
         return (await open_bundle(project, bundle, say)).written
-    except RunIsHere:
+    except RunIsHere as error:
+        if error.diverged:
+            raise  # the work of another machine must not be ignored, and removed at the end
         return ()  # it was opened before, and has continued here
 
 
@@ -184,6 +202,8 @@ class Continuation:
     refs: RunRefs
     asked: FetchedQuestion
     answer: FetchedAnswer | None
+    own: bool
+    """This machine published or took up exactly this version of the run."""
 
     @property
     def answers(self) -> dict[str, tuple[Decision, str]]:
@@ -191,7 +211,7 @@ class Continuation:
         if self.answer is None:
             return {}
         answer = self.answer.answer
-        return {answer.digest: (answer.as_decision(), self.answer.by)}
+        return {answer.key: (answer.as_decision(), self.answer.by)}
 
 
 async def find_published(project: Project, remote: str, run: str, *, again: bool = False) -> Continuation:
@@ -204,7 +224,7 @@ async def find_published(project: Project, remote: str, run: str, *, again: bool
     refs = await inbox.find(remote, run)
     asked = await inbox.question(refs)
     await inbox.check_run(refs, asked, again=again)
-    return Continuation(refs.run, remote, refs, asked, await inbox.answer(refs, asked))
+    return Continuation(refs.run, remote, refs, asked, await inbox.answer(refs, asked), inbox.is_own(refs))
 
 
 async def take_published(project: Project, found: Continuation, *, again: bool = False) -> None:

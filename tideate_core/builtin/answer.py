@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tideate_core.portable import Inbox
     from tideate_core.workflows import StepContext
 
+ONLY_PERSONS = "only a person, or --yes, answers"
 UNRELIABLE = "edits of the demonstration model are applied only after a person's review"
 
 
@@ -48,8 +49,8 @@ async def ask(step: StepContext) -> dict[str, Any]:
         payload=question.shown(),
         executed=question.executed_files,
     )
-    if decision.by in (UNASKED, "policy:no"):
-        raise Declined("nothing was sent: only a person, or --yes, answers", decision.by)
+    if decision.by in (UNASKED, "policy:no") or (decision.by == "policy:yes" and not decision.accepted):
+        raise Declined(f"nothing was sent: {decision.reason or ONLY_PERSONS}", decision.by)
     if question.demonstration and decision.accepted and decision.by != "user":
         raise Declined(UNRELIABLE, decision.by)
     return {"question": _as_json(asked), "decision": decision.as_json()}

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tideate_core.app import (
+    beside_project,
     build_catalog,
     find_published,
     land_branch,
     open_published,
+    read_published,
     remove_published,
     short_id,
     take_published,
@@ -18,16 +20,18 @@ from tideate_core.app import (
 from tideate_core.cli.confirmations import confirmed, declined
 from tideate_core.cli.leaving import print_left
 from tideate_core.cli.process import DONE, FAILED, LEFT
-from tideate_core.cli.render.output import note
+from tideate_core.cli.render.bundles import bundle_lines
+from tideate_core.cli.render.output import messages, note, print_line
 from tideate_core.cli.terminal import run_to_end
 from tideate_core.errors import RunNotFound
 from tideate_core.store import Reader
-from tideate_core.util.escaping import label
+from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
     from tideate_core.app import Continuation, Project
     from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import Changed
+    from tideate_core.portable import Bundle
     from tideate_core.store import RunRow
 
 
@@ -49,11 +53,12 @@ async def resume_published(
     found = await find_published(project, remote, run, again=again)
     if found.answer is None and not interaction.asks and interaction.policy is None:
         return _report_unanswered(found)
-    if not await _may_open(project, found, interaction):
+    bundle = await read_published(project, found)
+    if not await _may_open(project, found, bundle, interaction):
         stays = "the run stays on the remote"
         return declined(stays, "opens it", interaction.policy, as_json=interaction.json)
     await take_published(project, found, again=again)
-    written = await open_published(project, found, note)
+    written = await open_published(project, bundle, note)
     if written:
         note(f"brought along with the run: {', '.join(map(label, written))}")
     status = await _continue(project, found, interaction, changed)
@@ -86,10 +91,12 @@ async def _finish(project: Project, found: Continuation, land: str | None, statu
     return status
 
 
-async def _may_open(project: Project, found: Continuation, interaction: Interaction) -> bool:
+async def _may_open(project: Project, found: Continuation, bundle: Bundle, interaction: Interaction) -> bool:
     """Ask before a run of others changes files here; without a terminal the command itself is the answer."""
-    if not interaction.asks or await _is_here(project, found.run):
+    if not interaction.asks or (found.own and await _is_here(project, found.run)):
         return True
+    for line in bundle_lines(await asyncio.to_thread(beside_project, bundle, project)):
+        print_line(visible(line), console=messages())
     signed = "signed by an allowed key" if found.asked.signed else "its author is not verified"
     question = (
         f"Open the run {short_id(found.run)} of {label(found.asked.by)} ({signed})? It continues here, with "

@@ -69,7 +69,7 @@ class Interaction:
     leaves: bool = False
     """Leave the run at a question that needs a person."""
     recorded: Mapping[str, tuple[Decision, str]] = field(default_factory=dict)
-    """Answers that were given elsewhere, with their authors, by the digest of their question."""
+    """Answers that were given elsewhere, with their authors; see `RecordedAnswers`."""
 
     @property
     def asks(self) -> bool:

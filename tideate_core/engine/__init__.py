@@ -22,7 +22,11 @@ if TYPE_CHECKING:
         request_of as request_of,
         said_in_step as said_in_step,
     )
-    from tideate_core.engine.context.memory import CONVERSATION as CONVERSATION, check_memos as check_memos
+    from tideate_core.engine.context.memory import (
+        CONVERSATION as CONVERSATION,
+        check_memos as check_memos,
+        is_permission as is_permission,
+    )
     from tideate_core.engine.context.person import question_digest as question_digest
     from tideate_core.engine.driver import (
         Driver as Driver,
@@ -84,6 +88,7 @@ if TYPE_CHECKING:
         LeavingFrontEnd as LeavingFrontEnd,
         PolicyFrontEnd as PolicyFrontEnd,
         RecordedAnswers as RecordedAnswers,
+        answer_key as answer_key,
         declined_unasked as declined_unasked,
     )
     from tideate_core.engine.preview import PromptPreview as PromptPreview

@@ -199,9 +199,11 @@ class ConfirmationRequest:
     """Why an earlier draft cannot be used; empty: it can, or there is none."""
     check: CheckAccepted | None = None
     """Runs a check on the accepted part of a review; None: not offered."""
+    place: str = ""
+    """Digest of run, step and occurrence, the same on each machine; empty: the question is not in a step."""
 
     def as_json(self) -> dict[str, Any]:
-        shape = {name: getattr(self, name) for name in self.__slots__ if name != "check"}
+        shape = {name: getattr(self, name) for name in self.__slots__ if name not in ("check", "place")}
         return {**shape, "executed": [one.as_json() for one in self.executed]}
 
 

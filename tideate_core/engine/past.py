@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tideate_core.adapters import Usage
 from tideate_core.engine.context.memory import CONTEXT, FAILED, ITEM_DONE, PENDING_END, RUN, spent_on
-from tideate_core.engine.driver import Settled, driver_hooks
+from tideate_core.engine.driver import NO_HOOKS, Settled, driver_hooks
 from tideate_core.engine.events import ConfirmationRequest, EventName
 from tideate_core.engine.request import RunRequest, WorkflowResult
 from tideate_core.errors import (
@@ -226,6 +226,10 @@ def _rebuilt(
         )
     source, path = cast("Source", stored.source), Path(stored.path) if stored.path else None
     if stored.kind == "machine":  # its driver depends on its source
+        if opened and driver_hooks(stored.name, stored.kind, stored.source) is not NO_HOOKS:
+            raise DefinitionChanged(
+                f"{happened}, and came in a bundle; the gates of {stored.name} are only in its own definition"
+            )
         return Registration(_machine(stored, now, obfuscate), {}, source, path)
     try:
         source = now.source if now is not None else source

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.engine.context.person import question_digest
 from tideate_core.engine.review.drafts import WAITS, read_begun
+from tideate_core.engine.tools import FOR_PROJECT, FOR_RUN
 from tideate_core.errors import LeftAtGate, PersonNeeded
 from tideate_core.workflows import Decision
 
@@ -86,9 +88,15 @@ class PolicyFrontEnd:
         """Ignore the text: it is part of the run's result."""
 
 
-class RecordedAnswers:
-    """Answers that a person gave elsewhere, by the digest of their question; each is given once.
+def answer_key(digest: str, place: str) -> str:
+    """Return the key of a recorded answer; an equal question at another place of the run has another one."""
+    return f"{place}:{digest}"
 
+
+class RecordedAnswers:
+    """Answers that a person gave elsewhere; each is given once. They permit nothing beyond the run.
+
+    :param answers: answers and authors by `answer_key`.
     :param tell: called with a notice about each answer.
     """
 
@@ -98,11 +106,13 @@ class RecordedAnswers:
 
     def take(self, request: ConfirmationRequest) -> Decision | None:
         """Return the answer to a question, or None."""
-        found = self._answers.pop(question_digest(request), None)
+        found = self._answers.pop(answer_key(question_digest(request), request.place), None)
         if found is None:
             return None
         decision, author = found
         self._tell(f"answered by {author}")
+        if request.kind == "tool" and decision.value == FOR_PROJECT:
+            return replace(decision, value=FOR_RUN)
         return decision
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from tideate_core.engine.context.memory import ASKED, RUN
+from tideate_core.engine.context.memory import ASKED, MENTIONS, RUN
 from tideate_core.engine.families import rolled_back_runs
 from tideate_core.errors import ConfigError, ContextResolutionError, TideateError
 from tideate_core.project import project_state
@@ -130,13 +130,13 @@ async def material(step: StepContext, text: str, given: ContextResolver | None =
     if any(one in of_run for one in mentioned):
         once = step.choose_for_run
         resolve = partial(_resolve, step, of_run, material_budget(step), given)
-        kept = await once("mentions", digest_of(of_run), resolve)
+        kept = await once(MENTIONS, digest_of(of_run), resolve)
         items += [await _revived(step, resolver, one) for one in kept if one["mention"] in mentioned]
     rest = [one for one in mentioned if one not in of_run]
     if rest:
         left = material_budget(step) - sum(item.tokens for item in items)
         resolve = partial(_resolve, step, rest, left, given)
-        kept = await step.choose_once("mentions", digest_of(rest), resolve)
+        kept = await step.choose_once(MENTIONS, digest_of(rest), resolve)
         items += [await _revived(step, resolver, one) for one in kept]
     return resolver.format_for_prompt(items)
 
@@ -308,6 +308,7 @@ async def _agreed(step: PersonAccess, item: ContextItem) -> bool:
         "gate",
         f"Give {label(item.mention)} to the model? {item.reason[:1].upper()}{item.reason[1:]}.",
         details=f"{item.source}\n\nIf you decline, the run continues without it.",
+        permission=True,
     )
     return decision.accepted and decision.by == "user"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import OfferedTool, tool_name
 from tideate_core.engine.context.context import render_value
+from tideate_core.engine.context.memory import PERMIT
 from tideate_core.engine.events import EventName
 from tideate_core.engine.step import accept
 from tideate_core.errors import ConfigError, ToolError, ToolFailed, ToolInterrupted
@@ -187,11 +188,11 @@ class ServerCalls:
         async def ask_for_all() -> str:
             try:
                 # of concurrent steps with the same tool the first asks, and its answer may apply to all
-                return str(await self._step.choose_for_run(f"tool:{tool.digest}", tool.digest, ask))
+                return str(await self._step.choose_for_run(f"{PERMIT}tool:{tool.digest}", tool.digest, ask))
             except _Once:
                 return "once"
 
-        await self._step.choose_once(f"permit:{key}", digest_of(tool.digest, arguments), ask_for_all)
+        await self._step.choose_once(f"{PERMIT}{key}", digest_of(tool.digest, arguments), ask_for_all)
 
     async def _ask_to_repeat(self, tool: Tool, sent: str) -> None:
         """Ask whether to repeat a call that was sent before and has no known outcome.

@@ -14,6 +14,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.git.layout import find_repository
@@ -119,14 +120,16 @@ class PersonsGit:
     def effective_addresses(self, remote: str) -> set[str]:
         """Return all addresses that git may use for a remote, as given and as settings rewrite them."""
         given = {*self.addresses(remote), *self._values(f"remote.{remote}.pushurl")}
-        rules = [
-            (match["new"], old)
-            for key in {**self.settings.person, **self.settings.local}
-            if (match := _REWRITE.fullmatch(key))
-            for old in self._values(key)
-        ]
-        rewritten = {new + one[len(old) :] for one in given for new, old in rules if one.startswith(old)}
+        rewritten = {
+            new + one[len(old) :] for one in given for new, old in self._rules() if one.startswith(old)
+        }
         return given | rewritten
+
+    def _rules(self) -> Iterator[tuple[str, str]]:
+        """Yield new and old beginnings of addresses that settings rewrite."""
+        for key in {**self.settings.person, **self.settings.local}:
+            if match := _REWRITE.fullmatch(key):
+                yield from ((match["new"], old) for old in self._values(key))
 
     async def run(
         self,
@@ -151,7 +154,8 @@ class PersonsGit:
         return await query_git(
             _Bare(self.place, self.place, self.place),
             *arguments,
-            cwd=self.top,
+            # a relative name in the person's settings must not mean a file of an untrusted project
+            cwd=self.top if self.trusted and not person_only else self.place,
             given=given,
             options=(*_OPTIONS, *config_options(*more)),
             variables=self._variables(pairs, terminal),
@@ -179,10 +183,17 @@ class PersonsGit:
                 yield from ((key, value) for value in values)
 
     def _remote_pairs(self, remote: str) -> Iterator[tuple[str, str]]:
-        yield from ((f"remote.{REMOTE}.url", one) for one in self.addresses(remote))
-        yield from ((f"remote.{REMOTE}.pushurl", one) for one in self._values(f"remote.{remote}.pushurl"))
+        push = self._values(f"remote.{remote}.pushurl")
+        yield from ((f"remote.{REMOTE}.url", self._absolute(one)) for one in self.addresses(remote))
+        yield from ((f"remote.{REMOTE}.pushurl", self._absolute(one)) for one in push)
         for key in REMOTE_PROGRAMS:
             yield from ((f"remote.{REMOTE}.{key}", one) for one in self._values(f"remote.{remote}.{key}"))
+
+    def _absolute(self, address: str) -> str:
+        path = local_path(address)
+        if path is None or "://" in address or any(address.startswith(old) for _, old in self._rules()):
+            return address
+        return str(self.top / path)
 
     def _values(self, key: str) -> list[str]:
         local = () if key.endswith(REMOTE_PROGRAMS) and not self.trusted else self.settings.local.get(key, ())
@@ -234,6 +245,15 @@ def words_of(said: str) -> str:
     lines = [line.removeprefix("remote: ") for line in said.splitlines() if not line.startswith("hint:")]
     words = "; ".join(filter(None, map(str.strip, lines)))[:600]
     return f"{words}; {HOW_TO_LOG_IN}" if _LOGIN.search(said) else words or "git gave no reason"
+
+
+def local_path(address: str) -> Path | None:
+    """Return the directory of an address on this machine; None for others, as git tells them apart."""
+    if "://" in address:
+        parts = urlsplit(address)
+        return Path(unquote(parts.path)) if parts.scheme == "file" else None
+    before, colon, _ = address.partition(":")
+    return None if colon and "/" not in before else Path(os.path.expanduser(address))  # noqa: PTH111
 
 
 def _settings(repository: Repository, cwd: Path) -> Settings:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlsplit
 
 from tideate_core.errors import RemoteFailed
-from tideate_core.git.persons import REMOTE, words_of
+from tideate_core.git.persons import REMOTE, local_path, words_of
 from tideate_core.project import real_path
 from tideate_core.util.escaping import label
 
@@ -130,18 +127,9 @@ def _refuse(done: GitOutput, git: PersonsGit, remote: str, how: str) -> None:
 def _check_address(git: PersonsGit, remote: str) -> None:
     """Reject a remote within the project: its author also wrote the hooks, which would run here."""
     for address in git.effective_addresses(remote):
-        path = _local_path(address)
+        path = local_path(address)
         if path is not None and real_path(git.top / path).is_relative_to(git.top):
             raise RemoteFailed(
                 f"the remote {label(remote)} is within the project, and git would run its hooks; use a "
                 "remote elsewhere"
             )
-
-
-def _local_path(address: str) -> Path | None:
-    """Return the directory of an address on this machine; None for others, as git tells them apart."""
-    if "://" in address:
-        parts = urlsplit(address)
-        return Path(unquote(parts.path)) if parts.scheme == "file" else None
-    before, colon, _ = address.partition(":")
-    return None if colon and "/" not in before else Path(os.path.expanduser(address))  # noqa: PTH111

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import os
 import re
 import struct
 import tempfile
@@ -75,7 +76,10 @@ async def write_sealed(git: PersonsGit, files: Mapping[str, bytes], message: str
     done = await git.run(
         *("commit-tree", *(("-S",) if signs else ()), tree),
         given=message.encode(),
-        settings=dict(zip(("user.name", "user.email"), who, strict=True)),
+        # the bytes of git's answer, in any locale
+        settings=dict(
+            zip(("user.name", "user.email"), (os.fsdecode(one.encode()) for one in who), strict=True)
+        ),
     )
     if done.status:
         raise WorkspaceError(f"git cannot {'sign' if signs else 'make'} a commit: {words_of(done.said)}")
@@ -83,7 +87,10 @@ async def write_sealed(git: PersonsGit, files: Mapping[str, bytes], message: str
 
 
 async def identity(git: PersonsGit) -> tuple[str, str]:
-    """Return the name and address of the person, by default `NOBODY`."""
+    """Return the committer's name and address.
+
+    :returns: `NOBODY` without any.
+    """
     found = await git.run("var", "GIT_COMMITTER_IDENT", settings={"user.useConfigOnly": "true"})
     match = re.match(r"(?P<name>[^<]*?) *<(?P<mail>[^>]*)>", found.out.decode("utf-8", "replace"))
     return NOBODY if found.status or match is None else (match["name"], match["mail"])

@@ -228,15 +228,12 @@ def _check_image(bundle: Bundle, path: str, image: Image) -> None:
 
 def leads_out(path: str, target: bytes) -> bool:
     """Tell whether the target of a link at a path may be outside of the project."""
-    depth = path.count("/")
     parts = target.split(b"/")
     if not target or target.startswith(b"/") or b"\0" in target or b".git" in target.lower():
         return True
-    for part in parts:
-        depth += -1 if part == b".." else 0 if part in (b"", b".") else 1
-        if depth < 0:
-            return True
-    return False
+    up = parts.count(b"..")
+    # a later `..` may follow another link to a place further up
+    return up > path.count("/") or parts[:up] != [b".."] * up
 
 
 def _refuse_fixed(rows: Sequence[RunRows]) -> None:

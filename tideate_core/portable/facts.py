@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tideate_core.portable.bundle_format import Manifest
+    from tideate_core.portable.bundle_format import ChangedFile, ChangedMode, Manifest, Record
     from tideate_core.store import RunRows
 
 TITLE: Final = 200
@@ -94,7 +94,7 @@ def facts_of(manifest: Manifest, rows: Sequence[RunRows], size: int) -> BundleFa
         base=origin.base,
         made_at=origin.made_at,
         version=origin.version,
-        written=tuple(dict.fromkeys(file.path for record in manifest.journal for file in record.files)),
+        written=tuple(dict.fromkeys(one.path for record in manifest.journal for one in _changes(record))),
         read=tuple(one.path for one in manifest.seen if not one.written),
         left=manifest.left,
         size=size,
@@ -109,6 +109,10 @@ def facts_here(manifest: Manifest, root: Path) -> FactsHere:
     for one in manifest.seen:
         (same if content_digest(place, one.path) == one.digest else differs).append(one.path)
     return FactsHere(None if base is None else has_commit(root, base), tuple(differs), tuple(same))
+
+
+def _changes(record: Record) -> tuple[ChangedFile | ChangedMode, ...]:
+    return (*record.files, *record.modes)
 
 
 def _question(rows: RunRows) -> str:

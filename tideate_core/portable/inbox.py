@@ -205,6 +205,10 @@ class Inbox:
         signed = bool(self._config.allow) and await self._counts(refs.commit)
         return FetchedQuestion(question, refs.commit, refs.space, sealed.by, signed)
 
+    def is_own(self, refs: RunRefs) -> bool:
+        """Tell whether this machine published or took up exactly this version of a run."""
+        return refs.commit in self._notes(refs.run).commits
+
     async def bundle(self, refs: RunRefs) -> BytesIO:
         """Read the bundle of a fetched run; anyone may have made it.
 

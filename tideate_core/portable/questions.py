@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import uuid
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from tideate_core.engine import question_digest
-from tideate_core.errors import EditConflict, RefusedRef
+from tideate_core.engine import answer_key, question_digest
+from tideate_core.errors import EditConflict, InvalidInput, RefusedRef
 from tideate_core.util.escaping import label
 from tideate_core.workflows import Decision, DecisionKind
 from tideate_core.workspace import ExecutableFile, FileChange, Hunk, apply_hunks, unified_diff
@@ -29,6 +30,8 @@ Short: TypeAlias = Annotated[str, Field(max_length=2_000)]
 Line: TypeAlias = Annotated[str, Field(pattern=r"^[^\n]*$", max_length=16 << 20)]
 Path: TypeAlias = Annotated[str, Field(max_length=4_096)]
 Place: TypeAlias = Annotated[int, Field(ge=0, le=1 << 31)]
+Occurrence: TypeAlias = Annotated[str, Field(pattern=r"^([0-9a-f]{32})?$")]
+"""Place of a question in its run; see `ConfirmationRequest`."""
 At: TypeAlias = Annotated[int, Field(ge=0, le=1 << 52)]
 
 
@@ -201,6 +204,7 @@ class Question(_Strict):
     executed: list[_Executed] = Field(default=[], max_length=MOST_FILES)
     demonstration: bool = False
     digest: Digest
+    place: Occurrence = ""
     project: Short = ""
     asked_at: At
     """Milliseconds since the epoch."""
@@ -213,21 +217,29 @@ class Question(_Strict):
 
         :param run: the outermost run.
         :param about: project, time and version.
+        :raises InvalidInput: nobody could read it.
         """
-        return cls(
-            run=run,
-            n=n,
-            workflow=request.workflow,
-            step=request.step,
-            kind=request.kind,
-            message=request.message,
-            details=request.details,
-            payload=json.loads(json.dumps(request.payload)),
-            executed=[_Executed(path=one.path, reason=one.reason) for one in request.executed],
-            demonstration=request.demonstration,
-            digest=question_digest(request),
-            **about,
-        )
+        try:
+            made = cls(
+                run=run,
+                n=n,
+                workflow=request.workflow,
+                step=request.step,
+                kind=request.kind,
+                message=request.message,
+                details=request.details,
+                payload=json.loads(json.dumps(request.payload)),
+                executed=[_Executed(path=one.path, reason=one.reason) for one in request.executed],
+                demonstration=request.demonstration,
+                digest=question_digest(request),
+                place=request.place,
+                **about,
+            )
+            cls.read(as_bytes(made), run)
+        except (ValueError, RefusedRef) as error:  # pydantic's errors are ValueErrors
+            words = _first(error) if isinstance(error, ValidationError) else label(str(error))
+            raise InvalidInput(f"the question cannot be published: {words}; answer it here") from error
+        return made
 
     @classmethod
     def read(cls, data: bytes, run: str) -> Self:
@@ -290,6 +302,7 @@ class Answer(_Strict):
     run: RunId
     n: Annotated[int, Field(ge=1, le=99_999)]
     digest: Digest
+    place: Occurrence = ""
     commit: CommitId
     """The commit of the question that it answers."""
     decision: _Decision
@@ -306,6 +319,7 @@ class Answer(_Strict):
             run=question.run,
             n=question.n,
             digest=question.digest,
+            place=question.place,
             commit=commit,
             decision=given,
             by=by,
@@ -326,12 +340,17 @@ class Answer(_Strict):
         :param commit: of the question.
         :raises RefusedRef: it is about another one.
         """
-        about = (self.run, self.n, self.digest, self.commit)
-        if about != (question.run, question.n, question.digest, commit):
+        about = (self.run, self.n, self.digest, self.place, self.commit)
+        if about != (question.run, question.n, question.digest, question.place, commit):
             raise RefusedRef(
                 f"the answer {question.n} to run {question.run[:8]} is about another question or another "
                 "version of it"
             )
+
+    @property
+    def key(self) -> str:
+        """Key for `RecordedAnswers`."""
+        return answer_key(self.digest, self.place)
 
     def as_decision(self) -> Decision:
         """Return the decision for the run."""
@@ -346,6 +365,8 @@ class Taken(_Strict):
     n: Annotated[int, Field(ge=1, le=99_999)]
     by: Short
     at: At
+    nonce: Digest = Field(default_factory=lambda: uuid.uuid4().hex)
+    """Tells two jobs with the same name that begin at the same time."""
 
     @classmethod
     def read(cls, data: bytes) -> Self:
@@ -365,8 +386,11 @@ def _parsed(parse: Callable[[Any], T], data: Any, noun: str) -> T:
     try:
         return parse(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise RefusedRef(f"the published {noun} is invalid: {label(where)}: {label(first['msg'])}") from error
+        raise RefusedRef(f"the published {noun} is invalid: {_first(error)}") from error
     except RecursionError as error:
         raise RefusedRef(f"the published {noun} is nested too deeply") from error
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{label('.'.join(map(str, first['loc'])))}: {label(first['msg'])}"

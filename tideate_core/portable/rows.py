@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from tideate_core.engine import RunRequest, check_memos
+from tideate_core.engine import RunRequest, check_memos, is_permission
 from tideate_core.errors import InvalidBundle
 from tideate_core.portable.bundle_format import Rows, RunId, Workflow, parse_column
 from tideate_core.store import (
@@ -112,6 +112,8 @@ def _unpacked(packed: Rows, blobs: Mapping[str, bytes]) -> RunRows:
     workflow = packed.workflow
     if workflow.kind == "graph" and not isinstance(parse_column(workflow.text), dict):
         raise InvalidBundle("the definition of a run is damaged")
+    if workflow.path is not None and not workflow.path.startswith("\0root/"):
+        raise InvalidBundle("the file of its workflow is outside of the project")
     if packed.tables.keys() - TABLES.keys():
         raise InvalidBundle("it holds rows of an unknown kind")
     run = _row(packed.run, RUN, blobs)
@@ -122,6 +124,10 @@ def _unpacked(packed: Rows, blobs: Mapping[str, bytes]) -> RunRows:
     _check_run(run)
     _check_tables(tables)
     _check_memos(tables["workflow_memos"])
+    # a permission to run something, or to read a secret, counts only where it was given
+    tables["workflow_memos"] = tuple(
+        row for row in tables["workflow_memos"] if not is_permission(row["key"], row["value"])
+    )
     definition = Definition(
         workflow.workflow_id,
         workflow.name,

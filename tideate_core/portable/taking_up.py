@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.engine import draft_folder
+from tideate_core.engine import draft_folder, is_permission
 from tideate_core.errors import (
     EditConflict,
     InvalidBundle,
@@ -236,7 +236,9 @@ def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
         raise InvalidBundle(f"its run {bundle.run[:8]} is a step of another run here")
     theirs = bundle.rows[0].events
     ours = [(event.name, event.at) for event in reader.events(bundle.run)]
-    if ours != theirs[: len(ours)]:
+    their_memos = {(row["step_id"], row["key"]) for row in bundle.rows[0].tables["workflow_memos"]}
+    is_ahead = ours == theirs and _lasting_memos(reader, bundle.run) > their_memos  # killed after an answer
+    if ours != theirs[: len(ours)] or is_ahead:
         if theirs == ours[: len(theirs)]:
             raise RunIsHere(
                 f"run {bundle.run[:8]} is here already and has continued since this bundle was made; "
@@ -244,16 +246,22 @@ def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
             )
         raise RunIsHere(
             f"run {bundle.run[:8]} has continued both here and where this bundle was made, and only one can "
-            f"count; nothing was changed. `tideate rollback {bundle.run[:8]}` takes the changes here back"
+            f"count; nothing was changed. `tideate rollback {bundle.run[:8]}` takes the changes here back",
+            diverged=True,
         )
     return here
 
 
 def _is_same(reader: Reader, bundle: Bundle, *, ended: bool) -> bool:
-    memos = sum(len(kept) for kept in reader.memos(bundle.run).values())
-    same_memos = memos == len(bundle.rows[0].tables["workflow_memos"])
+    same_memos = len(_lasting_memos(reader, bundle.run)) == len(bundle.rows[0].tables["workflow_memos"])
     same_events = len(reader.events(bundle.run)) == len(bundle.rows[0].events)
     return same_events and same_memos and reader.run(bundle.run).ended == ended
+
+
+def _lasting_memos(reader: Reader, run: str) -> set[tuple[str, str]]:
+    """Return step and key of the memos that a bundle of a run here would hold."""
+    memos = reader.memos(run).items()
+    return {(step, key) for step, kept in memos for key in kept if not is_permission(key, kept[key])}
 
 
 def _family(reader: Reader, run: str) -> list[str]:

@@ -335,11 +335,13 @@ class PersonAccess(Protocol):
         payload: Any = None,
         executed: Sequence[ExecutableFile] = (),
         check: CheckAccepted | None = None,
+        permission: bool = False,
     ) -> Decision:
         """Ask the person; the caller handles a refusal.
 
         :param executed: files that other tools execute automatically; the question warns about them.
         :param check: runs a check on the accepted part of a review.
+        :param permission: it asks to run something or to read a secret; a moved run asks again.
         """
         ...
 

@@ -129,9 +129,9 @@ async def ask_once(context: ToolContext, tool: Tool, question: str, code: str = 
     async def decide() -> bool:
         shown = "\n".join(f"    {line}" for line in tidy_text(code).split("\n"))
         details = f"{UNREVIEWED}\n\n{shown}" if code else UNREVIEWED
-        return (await context.step.confirm("gate", question, details=details)).accepted
+        return (await context.step.confirm("gate", question, details=details, permission=True)).accepted
 
-    key = f"check:{tool.check}{tool.folder and ':'}{tool.folder}"
+    key = f"permit:check:{tool.check}{tool.folder and ':'}{tool.folder}"
     if not await context.step.choose_for_run(key, tool.meaning, decide):
         raise ToolError(f"the person does not want `{tool.words}` to run with unreviewed edits. {WITHOUT}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
@@ -24,6 +24,7 @@ from tideate_core.app import (
 from tideate_core.cli.arguments import Json, Root, RunId, Yes
 from tideate_core.cli.confirmations import confirmed, declined
 from tideate_core.cli.process import DONE, finish, log_to_file, run_async
+from tideate_core.cli.render.bundles import bundle_lines
 from tideate_core.cli.render.output import (
     messages,
     note,
@@ -33,20 +34,14 @@ from tideate_core.cli.render.output import (
     print_text,
     report_errors,
 )
-from tideate_core.cli.render.tables import when
 from tideate_core.errors import InvalidInput
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.console import Console
 
     from tideate_core.app import Project
     from tideate_core.portable import Bundle, TakenUp
-
-MANY: Final = 10
-"""Maximum files of a list; the rest is counted."""
 
 app = App(name="bundle")
 
@@ -174,43 +169,5 @@ def _report(taken: TakenUp, worktree: str, *, as_json: bool) -> int:
 
 
 def _print(here: BundleHere, console: Console | None) -> None:
-    for line in _lines(here):
+    for line in bundle_lines(here):
         print_line(visible(line), console=console)
-
-
-def _lines(here: BundleHere) -> Iterator[str]:
-    facts = here.facts
-    yield f"run       {facts.run} of {label(facts.workflow)}, {facts.state}"
-    if facts.prompt:
-        yield f"prompt    {' '.join(facts.prompt.split())}"
-    if facts.question:
-        yield f"asks      {' '.join(facts.question.split())}"
-    steps = f" of {facts.total_steps}" if facts.total_steps else ""
-    yield f"steps     {facts.completed_steps}{steps} completed"
-    if facts.adapter:
-        yield f"model     {label(facts.adapter)}"
-    yield f"made      {when(facts.made_at)} by tideate {facts.version}, in the project {label(facts.project)}"
-    yield f"base      {_base(here)}"
-    yield from _named("wrote", facts.written)
-    yield from _named("read", facts.read)
-    yield from _named("differ", here.differs, " here; a merge or the next step sees the content here")
-    yield from _named("left out", facts.left)
-    for words in here.executed:
-        yield f"caution   {label(words)}"
-    if facts.answers:
-        yield f"answers   {facts.answers} accepted, which the run carries out when it is resumed"
-    yield f"size      {facts.size / 1024:,.0f} KiB"
-
-
-def _base(here: BundleHere) -> str:
-    if here.facts.base is None:
-        return "no commit"
-    known = "in this repository" if here.has_base else "not in this repository"
-    return f"commit {here.facts.base[:12]}, {known}"
-
-
-def _named(head: str, names: tuple[str, ...], more: str = "") -> Iterator[str]:
-    if not names:
-        return
-    rest = f" and {len(names) - MANY} more" if len(names) > MANY else ""
-    yield f"{head:9} {', '.join(map(label, names[:MANY]))}{rest}{more}"

@@ -415,6 +415,7 @@ class Context:
         payload: Any = None,
         executed: Sequence[ExecutableFile] = (),
         check: CheckAccepted | None = None,
+        permission: bool = False,
     ) -> Decision:
         # imported here: most steps ask nothing
         from tideate_core.engine.context.person import ask_person
@@ -432,7 +433,7 @@ class Context:
             check=check,
         )
         try:
-            return await ask_person(self, request)
+            return await ask_person(self, request, permission=permission or kind == "tool")
         except PersonNeeded as error:
             self.notice(str(error), level="warn")
             return await self.run.outermost.leave_from_step()
@@ -560,8 +561,10 @@ class ItemContext(Context):
         payload: Any = None,
         executed: Sequence[ExecutableFile] = (),
         check: CheckAccepted | None = None,
+        permission: bool = False,
     ) -> Decision:
         # a question is recognized by its words after a crash: no item may get another's answer
         words = f"{message} ({self._place})"
         more: dict[str, Any] = {"payload": payload, "executed": executed, "check": check}
+        more["permission"] = permission
         return await super().confirm(kind, words, details=details, **more)

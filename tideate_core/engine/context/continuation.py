@@ -74,6 +74,8 @@ async def earlier_run(request: RunRequest, memory: Memory, store: Store | None) 
     if request.continues is None or store is None:
         return None
     kept = memory.recall(RUN, EARLIER)
+    if kept is MISSING and request.opened:
+        return None  # a bundle names no conversation of this machine
     if kept is MISSING:
         kept = await asyncio.to_thread(_read, store.reader(), request.continues, request.turn)
         memory.note(RUN, BEGINS, len(kept["conversation"]["messages"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -24,6 +25,11 @@ MORE: Final = "more_budget:"
 """Key prefix of a budget extension."""
 WITHIN: Final = "spent_within:"
 """Key prefix of a nested run's spending."""
+PERMIT: Final = "permit:"
+"""Key part of a person's permission to run something here, or to read a secret of this machine."""
+MENTIONS: Final = "mentions"
+"""End of the key of resolved mentions."""
+_PERMISSION: Final = re.compile(rf"{PERMIT}|[0-9]+\.{PERMIT}|choice:.*{PERMIT}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +319,14 @@ def check_memos(memos: Mapping[str, Mapping[str, Any]]) -> None:
         Memory(None, memos)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"a memo cannot be read: {error!r}") from error
+
+
+def is_permission(key: str, value: Any) -> bool:
+    """Tell whether a memo is a permission, which counts only on the machine where it was given."""
+    if _PERMISSION.match(key):
+        return True
+    items = value.get("value") if key.endswith(MENTIONS) and isinstance(value, dict) else None
+    return isinstance(items, list) and any(isinstance(one, dict) and one.get("reason") for one in items)
 
 
 def _places(memos: Mapping[str, Any]) -> int:

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.engine.context.memory import PERMIT
 from tideate_core.engine.events import EventName
 from tideate_core.engine.review.drafts import (
     DRAFTED,
@@ -21,16 +22,21 @@ if TYPE_CHECKING:
     from tideate_core.engine.events import ConfirmationRequest
 
 
-async def ask_person(step: Context, request: ConfirmationRequest) -> Decision:
-    """Return the answer to a question; durable on return, and not asked again after a crash."""
+async def ask_person(step: Context, request: ConfirmationRequest, *, permission: bool) -> Decision:
+    """Return the answer to a question; durable on return, and not asked again after a crash.
+
+    :param permission: the answer counts only on this machine.
+    """
     kind, message, memory, name = request.kind, request.message, step.run.memory, step.whole_step
     digest = question_digest(request)
-    key = memory.numbered(name, f"{step.attempt}.confirm:{digest}")
+    what = PERMIT if permission else "confirm:"
+    key = memory.numbered(name, f"{step.attempt}.{what}{digest}")
     # independent of the changes: unchanged parts stay decided even if others differ after a crash
     review = memory.numbered(name, f"{step.attempt}.review") if kind == "review" else None
     kept = memory.recall(name, key)
     if kept is not MISSING:
         return Decision.of_json(kept)
+    request = replace(request, place=digest_of(request.execution_id, name, key))
     recorder = step.run.recorder
     # durable: the store shows the question of a run that no process has
     await recorder.durable_event(
