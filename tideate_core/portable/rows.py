@@ -13,6 +13,7 @@ from tideate_core.errors import InvalidBundle
 from tideate_core.portable.bundle_format import Rows, RunId, Workflow, parse_column
 from tideate_core.store import (
     DEPTH,
+    NULL,
     RUN,
     TABLES,
     Definition,
@@ -60,9 +61,7 @@ def pack_rows(rows: RunRows, relocation: Relocation, put: Callable[[bytes], str]
 
     def packed(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, JsonValue]:
         return {
-            name: _packed(relocation.leave(row[name]), put)
-            if kind.startswith("json") and row[name] is not None
-            else row[name]
+            name: _packed(relocation.leave(row[name]), put) if kind.startswith("json") else row[name]
             for name, kind in columns.items()
         }
 
@@ -84,7 +83,9 @@ def pack_rows(rows: RunRows, relocation: Relocation, put: Callable[[bytes], str]
     return Rows(workflow=workflow, run=packed(rows.run, RUN), tables=tables)
 
 
-def _packed(value: Any, put: Callable[[bytes], str]) -> str:
+def _packed(value: Any, put: Callable[[bytes], str]) -> str | None:
+    if value is NULL:
+        return None
     text = column_text(value)
     return text if len(text) <= INLINE else f"@{put(text.encode())}"
 
@@ -138,7 +139,7 @@ def _row(row: Mapping[str, Any], columns: Mapping[str, str], blobs: Mapping[str,
 
 def _value(name: str, value: Any, kind: str, blobs: Mapping[str, bytes]) -> Any:
     if value is None and kind.endswith("?"):
-        return None
+        return NULL if kind.startswith("json") else None
     wanted = kind.removesuffix("?")
     if wanted == "json" and isinstance(value, str):
         return _json(name, value, blobs)

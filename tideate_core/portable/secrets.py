@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tideate_core.portable.bundle_format import Draft, Image, Record
+    from tideate_core.portable.bundle_format import Copy, Draft, Image, Record
     from tideate_core.store import RunRows
 
 MOST_SHOWN: Final = 5
@@ -28,7 +28,7 @@ def refuse_secrets(
     root: Path,
     base: str | None,
     rows: Sequence[RunRows],
-    journal: Sequence[Record],
+    journal: Sequence[Record | Copy],
     drafts: Sequence[Draft],
     blobs: Mapping[str, bytes],
     question: Any = None,
@@ -75,7 +75,7 @@ def _values(rows: Sequence[RunRows]) -> Iterator[tuple[str, Any]]:
             yield "a message", row["text"]
 
 
-def _files(journal: Sequence[Record], blobs: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+def _files(journal: Sequence[Record | Copy], blobs: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     for record in journal:
         for file in record.files:
             for image in (file.before, file.after):

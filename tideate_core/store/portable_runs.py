@@ -31,6 +31,9 @@ Row = dict[str, Any]
 Kind = Literal["text", "text?", "integer", "integer?", "number?", "json", "json?"]
 """Type of a column; a `?` allows NULL."""
 
+NULL: Final = object()
+"""The value of an empty JSON column; JSON's own null is None."""
+
 RUN: Final[Mapping[str, Kind]] = {
     "id": "text",
     "status": "text",
@@ -132,7 +135,7 @@ _LEASE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RunRows:
-    """All rows of one run; JSON columns are values."""
+    """All rows of one run; JSON columns are values or `NULL`."""
 
     definition: Definition
     run: Row
@@ -229,9 +232,13 @@ def _rows(
 ) -> Iterator[Row]:
     for values in connection.execute(statement, (run,)).fetchall():
         yield {
-            name: objects.load(value) if kind.startswith("json") and value is not None else value
+            name: _loaded(objects, value) if kind.startswith("json") else value
             for (name, kind), value in zip(columns.items(), values, strict=True)
         }
+
+
+def _loaded(objects: Objects, column: str | None) -> Any:
+    return NULL if column is None else objects.load(column)
 
 
 def _add(transaction: Transaction, rows: RunRows, at: int) -> None:
@@ -251,7 +258,7 @@ def _add(transaction: Transaction, rows: RunRows, at: int) -> None:
     flat["status"] = run["status"] if run["status"] in TERMINAL else "paused"
     _insert(transaction, "workflow_executions", {**flat, **head})
     for name, kind in RUN.items():
-        if kind.startswith("json") and run[name] is not None:
+        if kind.startswith("json") and run[name] is not NULL:
             transaction.execute(
                 f"UPDATE workflow_executions SET {name} = ? WHERE id = ?",  # noqa: S608 a name of this module
                 (transaction.column(run["id"], pack(run[name])), run["id"]),
@@ -260,9 +267,7 @@ def _add(transaction: Transaction, rows: RunRows, at: int) -> None:
     for table, columns in TABLES.items():
         for row in rows.tables.get(table, ()):
             packed = {
-                name: transaction.column(run["id"], pack(row[name]))
-                if kind.startswith("json") and row[name] is not None
-                else row[name]
+                name: _column(transaction, run["id"], row[name]) if kind.startswith("json") else row[name]
                 for name, kind in columns.items()
             }
             _insert(transaction, table, {"execution_id": run["id"], **packed})
@@ -291,6 +296,10 @@ def _add_definition(transaction: Transaction, definition: Definition, at: int) -
         (workflow, *names, digest, at, at),
     )
     return workflow, digest
+
+
+def _column(transaction: Transaction, run: str, value: Any) -> str | None:
+    return None if value is NULL else transaction.column(run, pack(value))
 
 
 def _insert(transaction: Transaction, table: str, row: Row) -> None:
