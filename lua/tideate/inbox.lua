@@ -231,7 +231,7 @@ function M.continue_here(one, folder)
       about = 'inbox',
       doing = 'continue',
       message = require('tideate.ui.inbox_words').opening(one, result.taken),
-      cautious = result.taken or not one.signed,
+      cautious = result.taken,
     }, function()
       continue(result.taken)
     end, expecting)

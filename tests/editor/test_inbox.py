@@ -10,7 +10,7 @@ import pytest
 from tests.harness.dialogs import wait_focused
 from tests.harness.panel import go_to, open_panel, wait_line
 from tests.harness.project import git
-from tests.harness.remotes import SHOP, Job, clone_of, name_person
+from tests.harness.remotes import SHOP, Job, clone_of, forge, name_person
 from tests.harness.review import bar
 from tests.harness.runs import configure
 
@@ -194,8 +194,7 @@ def test_nothing_waits_and_a_remote_that_is_gone_is_named(ana: Editor, job: Job)
     ana.wait(LISTED)
     assert "✗ the remote origin cannot be" in "\n".join(ana.lines())
     assert ana.lua("return vim.fn.getcompletion('Workflow inbox ', 'cmdline')") == ["origin", "second"]
-    listed(ana, "nosuch")
-    ana.wait_screen("there is no remote 'nosuch'; there is origin, second")
+    assert listed(ana, "nosuch") == " ✗ there is no remote nosuch; there is origin, second"
 
 
 def test_new_questions_are_announced_and_counted_if_fetching_is_set_up(ana: Editor, job: Job) -> None:
@@ -216,3 +215,27 @@ def test_new_questions_are_announced_and_counted_if_fetching_is_set_up(ana: Edit
     accept_all(ana)
     ana.wait("require('tideate').statusline() == ''")
     assert ana.messages().count("waits for your answer (review)") == 1
+
+
+def test_foreign_text_is_escaped_in_every_place(ana: Editor, job: Job) -> None:
+    run = job.leave(*EDIT)["execution_id"]
+    forge(job.remote, run, "e\u202evil", message="Apply\x1b]0;x\x07 it?\nnow", workflow="edit\x1b[31m\u200b")
+    lines = listed(ana).splitlines()
+    assert lines[0].startswith(" ? edit\\x1b[31m\\u200b  review  Apply\\x1b]0;x\\x07 it? now")
+    assert "by e\\u202evil <x@example.org>" in lines[1]
+    ana.feed("q")
+    open_panel(ana)
+    wait_line(ana, r"\? edit\\x1b\[31m\\u200b " + run[:8])
+    ana.lua(
+        "require('tideate.ui').notify(require('tideate.ui.inbox_words').news("
+        "require('tideate.inbox').known(vim.fn.getcwd()).waiting))"
+    )
+    assert "edit\\x1b[31m" in ana.messages()
+    forge(job.remote, run, "Mallory", kind="\x1b[31mworse")
+    lines = listed(ana).splitlines()
+    assert lines[0].startswith(f" ✗ origin  {run[:8]}  ")
+    assert "the published question is invalid: kind" in lines[0]
+    assert "\x1b" not in lines[0]
+    ana.feed("<CR>")
+    ana.wait_screen("the published question is invalid")
+    assert ana.lua("return require('tideate').statusline()") == ""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from tests.harness.project import git, write_files
 from tests.harness.shell import Shell
+from tideate_core.engine import ConfirmationRequest, question_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["Job", "clone_of", "name_person"]
+__all__ = ["SHOP", "Job", "clone_of", "forge", "name_person"]
 
 SHOP = '''"""A small shop."""
 
@@ -42,6 +43,31 @@ def clone_of(remote: Path, folder: Path) -> Path:
     """Clone a repository to a new folder."""
     git(folder.parent, "clone", "-q", str(remote), folder.name)
     return folder
+
+
+def forge(remote: Path, run: str, author: str, **changes: str) -> None:
+    """Replace the question of a published run, as everyone who can push to the remote can.
+
+    :param changes: fields of the question; its digest fits again.
+    """
+    ref = f"refs/tideate/runs/{run}"
+    question = {**json.loads(git(remote, "show", f"{ref}:question.json")), **changes}
+    parts = ("run", "workflow", "step", "kind", "message", "details", "payload")
+    question["digest"] = question_digest(ConfirmationRequest(*(question[part] for part in parts)))
+    blob = git(remote, "hash-object", "-w", "--stdin", given=json.dumps(question)).strip()
+    entries = git(remote, "ls-tree", ref).splitlines()
+    kept = [line for line in entries if not line.endswith("\tquestion.json")]
+    tree = git(
+        remote, "mktree", given="\n".join([*kept, f"100644 blob {blob}\tquestion.json"]) + "\n"
+    ).strip()
+    by = f"{author} <x@example.org> 1 +0000"
+    commit = f"tree {tree}\nauthor {by}\ncommitter {by}\n\nforged\n"
+    git(
+        remote,
+        "update-ref",
+        ref,
+        git(remote, "hash-object", "-t", "commit", "-w", "--stdin", given=commit).strip(),
+    )
 
 
 class Job(Shell):

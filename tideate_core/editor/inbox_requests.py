@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.app import read_runs
 from tideate_core.engine import RecordedAnswers
-from tideate_core.errors import ConfigError, RemoteFailed, RunNotFound, TideateError
+from tideate_core.errors import ConfigError, RunNotFound, TideateError, WorkspaceError
 from tideate_core.store import MOST_UNFINISHED, Reader
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class InboxRequests:
         for remote in params.get("remotes") or known:
             try:
                 waiting += map(waiting_json, await list_inbox(root, (remote,)))
-            except RemoteFailed as error:
+            except WorkspaceError as error:  # of this remote, or there is none of this name
                 failed.append({"remote": remote, "reason": str(error)})
         return {"waiting": waiting, "remotes": known, "failed": failed}
 

@@ -81,7 +81,8 @@ function M.page(inbox, options)
     end
   end
   for _, failed in ipairs(inbox.failed) do
-    for index, line in ipairs(text.wrap(failed.reason, options.width - 4)) do
+    local is_wanted = options.remote == '' or failed.remote == options.remote
+    for index, line in ipairs(is_wanted and text.wrap(failed.reason, options.width - 4) or {}) do
       add({ { (index == 1 and ' ✗ ' or '   ') .. line, 'TideateFailed' } })
     end
   end
