@@ -46,8 +46,6 @@ def _inbox(it: Player) -> None:
         it.wait_for("themselves")
         it.wait_gone(NOTICE)
         it.take("inbox-review")
-        it.type("\r")
-        it.wait_for("g<CR> send")
 
 
 ACTS: Final[dict[str, Callable[[Player], None]]] = {"inbox": _inbox}

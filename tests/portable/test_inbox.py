@@ -83,6 +83,35 @@ def test_a_container_leaves_and_a_terminal_answers_hunk_by_hunk(site: Site) -> N
 
 
 @pytest.mark.slow
+def test_a_shallow_clone_lands_a_branch_on_its_last_commit(site: Site) -> None:
+    founder = site.machine("Founder")
+    for number in range(3):
+        founder.write("b.py", f"B = {number}\n")
+        founder.git("add", "b.py")
+        founder.git("commit", "-qm", f"more {number}")
+    founder.git("push", "-q", "origin", "HEAD:main")
+    site.asks()
+    ci, ana, job = site.machine(CI, "--depth=1"), site.machine("Ana"), site.machine(CI, "--depth=1")
+    assert job.git("rev-list", "--count", "HEAD") == "1"
+    run = ci.leaves()["execution_id"]
+    ana.ok("inbox", "answer", run, "--yes")
+    job.write("mine.py", "M = 1\n")
+    job.git("add", "mine.py")
+    job.ok("resume", "--from", "origin", run, "--land", "branch")
+    assert job.git("status", "--short").split("\n") == ["M a.py", "A  mine.py"]
+    ana.git("fetch", "-q", "origin")
+    branch = f"origin/tideate/{run[:8]}"
+    assert ana.git("log", "--format=%s", branch).split("\n") == [
+        "shorten",
+        "more 2",
+        "more 1",
+        "more 0",
+        "begin",
+    ]
+    assert ana.git("diff", "--name-only", "origin/main", branch) == "a.py"
+
+
+@pytest.mark.slow
 def test_a_declined_review_ends_the_run_as_declined(site: Site) -> None:
     site.asks()
     ci, ana = site.machine(CI), site.machine("Ana")

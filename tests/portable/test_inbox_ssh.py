@@ -48,7 +48,8 @@ class Server:
             f"AuthorizedKeysFile {place}/person.pub\nPidFile none\nPasswordAuthentication no\n"
         )
         if os.geteuid() == 0:
-            Path("/run/sshd").mkdir(exist_ok=True)
+            Path("/run/sshd").mkdir(exist_ok=True)  # a container has no service that makes it
+            Path("/run/sshd").chmod(0o755)
         sshd = shutil.which("sshd", path=PATH)
         assert sshd, "the Debian package openssh-server has it"
         self._process = subprocess.Popen(
