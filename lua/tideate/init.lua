@@ -182,11 +182,8 @@ end
 ---@return string
 function M.statusline(opts)
   local state, questions = state_so_far(), inbox_words()
-  local room = opts and opts.width
-  if room and questions ~= '' then
-    room = math.max(0, room - #questions - 2)
-  end
-  local line = state and state.statusline(room) or ''
+  local taken = questions ~= '' and #questions + 2 or 0
+  local line = state and state.statusline(opts and opts.width, taken) or ''
   line = line ~= '' and questions ~= '' and ('%s  %s'):format(line, questions) or line .. questions
   return opts and opts.escape and line ~= '' and require('tideate.run_status').escape(line) or line
 end

@@ -208,13 +208,14 @@ def test_new_questions_are_announced_and_counted_if_fetching_is_set_up(ana: Edit
     run = job.leave(*EDIT)["execution_id"]
     ana.wait("_G.received")
     assert ana.lua("return _G.received") == {"new": 1, "waiting": 1}
-    assert f"edit {run[:8]} from origin waits for your answer (review): :Workflow inbox" in ana.messages()
+    notice = f"a review of edit {run[:8]} waits in origin: :Workflow inbox"
+    assert notice in ana.messages()
     assert ana.lua("return require('tideate').statusline()") == "inbox: 1"
     ana.lua("require('tideate').setup({})")
     opened(ana)
     accept_all(ana)
     ana.wait("require('tideate').statusline() == ''")
-    assert ana.messages().count("waits for your answer (review)") == 1
+    assert ana.messages().count(notice) == 1
 
 
 def test_foreign_text_is_escaped_in_every_place(ana: Editor, job: Job) -> None:

@@ -110,9 +110,9 @@ end
 function M.news(questions)
   local first = questions[1]
   if #questions == 1 then
-    return ('%s from %s waits for your answer (%s): :Workflow inbox'):format(M.name(first), text.name(first.remote), M.kind(first))
+    return ('a %s of %s waits in %s: :Workflow inbox'):format(M.kind(first), M.name(first), text.name(first.remote))
   end
-  return ('%d questions wait in the inbox, the newest of %s: :Workflow inbox'):format(#questions, M.name(first))
+  return ('%d new questions wait: :Workflow inbox'):format(#questions)
 end
 
 return M
