@@ -65,27 +65,32 @@ function M.count()
   return count
 end
 
---- Replace the questions of the remotes that were fetched.
----@param inbox tideate.Inbox
----@param folder string
----@param remotes string[] none: all
-local function take(inbox, folder, remotes)
-  local gone = vim.tbl_map(function(one)
-    return one.remote
-  end, inbox.failed)
-  for _, one in ipairs(M.known(folder).waiting) do
-    local is_fetched = #remotes == 0 or vim.list_contains(remotes, one.remote)
-    if not is_fetched or vim.list_contains(gone, one.remote) then
-      table.insert(inbox.waiting, one)
-    end
-  end
-  table.sort(inbox.waiting, function(a, b)
+--- Sort questions: those without an answer first, then newest first.
+---@param waiting tideate.Waiting[]
+local function sort(waiting)
+  table.sort(waiting, function(a, b)
     local is_open = not a.answered_by
     if is_open ~= not b.answered_by then
       return is_open
     end
     return a.asked_at > b.asked_at
   end)
+end
+
+--- Replace the questions of one remote.
+---@param folder string
+---@param remote string
+---@param inbox tideate.Inbox the remote's
+local function take(folder, remote, inbox)
+  local before = M.known(folder)
+  local function is_other(one)
+    return one.remote ~= remote and vim.list_contains(inbox.remotes, one.remote)
+  end
+  -- the questions of a remote that cannot be reached stay
+  local kept = #inbox.failed > 0 and before.waiting or vim.tbl_filter(is_other, before.waiting)
+  vim.list_extend(inbox.waiting, kept)
+  vim.list_extend(inbox.failed, vim.tbl_filter(is_other, before.failed))
+  sort(inbox.waiting)
   known[root_of(folder)] = inbox
   -- modules that are not loaded show nothing
   for _, name in ipairs({ 'tideate.ui.panel', 'tideate.ui.pages.inbox' }) do
@@ -96,16 +101,46 @@ local function take(inbox, folder, remotes)
   vim.cmd.redrawstatus()
 end
 
+--- Fetch the questions of remotes side by side: one that does not answer delays no other.
+---@param folder string of the project
+---@param remotes string[]
+---@param on_done fun(result: tideate.Result) called once, after the last, with the first error, or reasons as `failed`
+local function fetch_each(folder, remotes, on_done)
+  local left, done = #remotes, { ok = true, failed = {} } ---@type integer, tideate.Result
+  if left == 0 then
+    return on_done(done)
+  end
+  for _, remote in ipairs(remotes) do
+    require('tideate.client').request('inbox', { folder = folder, remote = remote }, function(result)
+      left = left - 1
+      if result.ok then
+        vim.list_extend(done.failed or {}, result.failed)
+        take(folder, remote, require('tideate.nulls').drop(result) --[[@as tideate.Inbox]])
+      elseif done.ok then
+        done = result
+      end
+      if left == 0 then
+        on_done(done)
+      end
+    end)
+  end
+end
+
 --- Fetch the questions of remotes.
 ---@param folder string of the project
 ---@param remotes string[] none: all
----@param on_done fun(result: tideate.Result)
+---@param on_done fun(result: tideate.Result) called once; it has the first error, or reasons as `failed`
 function M.fetch(folder, remotes, on_done)
-  require('tideate.client').request('inbox', { folder = folder, remotes = remotes }, function(result)
-    if result.ok then
-      take(require('tideate.nulls').drop(result) --[[@as tideate.Inbox]], folder, remotes)
+  if #remotes > 0 then
+    return fetch_each(folder, remotes, on_done)
+  end
+  require('tideate.client').request('inbox_remotes', { folder = folder }, function(result)
+    if not result.ok then
+      return on_done(result)
     end
-    on_done(result)
+    local before = M.known(folder)
+    known[root_of(folder)] = { waiting = before.waiting, remotes = result.remotes, failed = before.failed }
+    fetch_each(folder, result.remotes, on_done)
   end)
 end
 

@@ -42,27 +42,29 @@ class InboxRequests:
         self._projects = projects
         self._recorded = recorded
         self._notify = notify
+        self._opening = asyncio.Lock()
+        """The first look at the remotes creates a repository, which fetches side by side then share."""
 
-    async def list(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Fetch and return the questions, newest first, with the errors of remotes that cannot be reached.
+    async def remotes(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the names of the project's remotes; none outside of a project."""
+        root = self._projects.root(params.get("folder"))
+        return {"remotes": [] if root is None else await self._remotes(root)}
 
-        :param params: `remotes`: their names; by default all.
+    async def fetch(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Fetch and return the questions of a remote, and the error if it cannot be reached.
+
+        :param params: `remote`: its name.
         """
         # imported here: the host has to be ready before git and the format of questions are loaded
-        from tideate_core.app import inbox_remotes, list_inbox, waiting_json
+        from tideate_core.app import list_inbox, waiting_json
 
-        root = self._projects.root(params.get("folder"))
-        if root is None:
-            return {"waiting": [], "remotes": [], "failed": []}
-        known = await inbox_remotes(root)
-        waiting: list[dict[str, Any]] = []
-        failed: list[dict[str, str]] = []
-        for remote in params.get("remotes") or known:
-            try:
-                waiting += map(waiting_json, await list_inbox(root, (remote,)))
-            except WorkspaceError as error:  # of this remote, or there is none of this name
-                failed.append({"remote": remote, "reason": str(error)})
-        return {"waiting": waiting, "remotes": known, "failed": failed}
+        root, remote = self._root(params), str(params["remote"])
+        shape: dict[str, Any] = {"remotes": await self._remotes(root), "waiting": [], "failed": []}
+        try:
+            waiting = await list_inbox(root, (remote,))
+        except WorkspaceError as error:  # of this remote, or there is none of this name
+            return {**shape, "failed": [{"remote": remote, "reason": str(error)}]}
+        return {**shape, "waiting": [waiting_json(one) for one in waiting]}
 
     async def answering(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the unfinished run that answers a question, and the process that executes it.
@@ -109,6 +111,12 @@ class InboxRequests:
             except TideateError as error:  # the run itself has ended
                 self._notify([f"the run stays in the inbox: {error}"])
         return result.as_json()
+
+    async def _remotes(self, root: Path) -> list[str]:
+        from tideate_core.app import inbox_remotes
+
+        async with self._opening:
+            return await inbox_remotes(root)
 
     def _root(self, params: dict[str, Any]) -> Path:
         root = self._projects.root(params.get("folder"))
