@@ -145,6 +145,7 @@ SERVED: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
 """Tools to call on each server."""
 
 CHANGES: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
+    ("bundle", "create"): frozenset({"run.tideate-bundle"}),
     ("mcp", "serve", "filesystem"): APP,
     ("mcp", "serve", "git"): frozenset({".git"}),
 }
@@ -181,6 +182,8 @@ def _plain(words: tuple[str, ...], signature: inspect.Signature) -> Command:
         line += _given(parameter, words[0])
     if words[:2] == ("mcp", "serve"):
         line += ["--root", "{project}"]
+    elif words == ("bundle", "create"):
+        line += ["-o", "run.tideate-bundle"]
     elif "yes" in signature.parameters:
         line.append("--no")
     name = words[-1] if words[:2] == ("mcp", "serve") else ""

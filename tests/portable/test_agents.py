@@ -57,11 +57,8 @@ async def test_a_landing_review_opens_elsewhere_and_lands(desk: Desk, tmp_path: 
     assert not (there.root / "b.txt").exists()
     assert len(there.prompts()) == asked
     assert there.copies() == []
-    assert [one["path"] for one in there.front.requests[0].payload["files"]] == [
-        "a.txt",
-        "b.txt",
-        "new/c.txt",
-    ]
+    reviewed = there.front.requests[0].payload["files"]
+    assert sorted(one["path"] for one in reviewed) == ["a.txt", "b.txt", "new/c.txt"]
     await there.aclose()
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.harness.shell import COMMAND, Shell
+from tests.portable.mutations import packed, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.harness.model_server import ModelServer
 
@@ -137,3 +138,17 @@ def test_another_file_is_no_bundle(shell: Shell) -> None:
     shell.fails(2, "is not a file of `tideate bundle create`", "bundle", "open", "total.py", "--yes")
     shell.fails(1, "cannot be read", "bundle", "show", "missing")
     shell.fails(2, "no run", "bundle", "create", "ffff")
+
+
+def test_texts_of_a_bundle_take_one_line_each(shell: Shell, other: Shell, tmp_path: Path) -> None:
+    parts = parts_of(Path(bundle(shell, tmp_path)).read_bytes())
+    odd = "x\nanswers   0\x1b[2J\u202e"
+    parts.manifest["origin"]["project"] = odd
+    parts.manifest["rows"][0]["workflow"]["name"] = odd
+    request = json.loads(parts.manifest["rows"][0]["run"]["request"]) | {"prompt": odd, "adapter": odd}
+    parts.manifest["rows"][0]["run"]["request"] = json.dumps(request)
+    (tmp_path / "odd").write_bytes(packed(parts))
+    shown = other.ok("bundle", "show", str(tmp_path / "odd")).stdout
+    assert not [line for line in shown.splitlines() if line.startswith("answers")]
+    assert not {"\x1b", "\u202e"} & {*shown}
+    assert "x\nanswers" not in other.run("bundle", "open", str(tmp_path / "odd")).stderr

@@ -17,10 +17,10 @@ import pytest
 
 from tests.crash.conftest import state_home, unkilled
 from tests.crash.kills import HOWS, How, Kill, Totals, draw
-from tests.crash.site import RUN, Site, told
+from tests.crash.site import RUN, Site, first_line, told
 from tests.portable.moving import tree
 from tideate_core.errors import RunNotFound
-from tideate_core.portable import create_bundle
+from tideate_core.portable import create_bundle, read_bundle
 
 if TYPE_CHECKING:
     from tests.crash.site import Unkilled
@@ -52,7 +52,7 @@ def child(*words: str, kill: Kill | None = None) -> dict[str, Any] | None:
     limit = kill.at if kill is not None and kill.how == "time" else 60.0
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
-        process.stdout.readline()  # it is ready
+        assert first_line(process.stdout.fileno()) == "ready\n"
         try:
             out, errors = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -127,10 +127,9 @@ def test_a_bundle_that_is_killed_while_it_is_written_is_whole_or_absent(tmp_path
     assert here.go() is not None
     done = child("create", str(file), str(here.root), str(here.private))
     assert done is not None
-    content = file.read_bytes()
     for at in range(1, 1 + min(6, int(done["call"]) if how == "call" else 3)):
         file.unlink(missing_ok=True)
         moment = done["time"] * at / 4 if how == "time" else at
         child("create", str(file), str(here.root), str(here.private), kill=Kill(how, moment))
         if file.exists():
-            assert len(file.read_bytes()) == len(content)
+            assert read_bundle(io.BytesIO(file.read_bytes())).run == RUN

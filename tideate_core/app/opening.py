@@ -60,7 +60,7 @@ async def recover_before(
 
     Called only when the person runs, resumes, restores or rolls back.
 
-    An interrupted opening of a bundle is taken back, too.
+    An interrupted opening of a bundle is reverted, too.
 
     :param root: None outside of a project.
     :param buffers: open buffers of the editor, None outside of one.

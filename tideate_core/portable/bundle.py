@@ -188,7 +188,7 @@ def read_bundle(source: BinaryIO) -> Bundle:
     :raises OSError: it cannot be read.
     """
     manifest, blobs, size = unpack_bundle(source)
-    rows = unpack_rows(manifest.rows, blobs)
+    rows = unpack_rows(manifest.rows, blobs, manifest.origin.version)
     bundle = Bundle(manifest, rows, blobs, facts_of(manifest, rows, size))
     _check(bundle)
     return bundle

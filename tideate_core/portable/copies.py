@@ -1,8 +1,9 @@
-"""Guarded copies of agents whose work has not landed: the changes move to new copies."""
+"""Guarded copies of agents in a bundle: changes that have not landed move to new copies."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
     from tideate_core.store import RunRows
     from tideate_core.workspace import FileImage, PortableFile, Root
 
-_BEGINS: Final = "agent:"
-_ENDS: Final = ":copy"
-"""Parts of the key of a step's memo that names its copy."""
+_KEY: Final = re.compile(r"own:(?:[0-9]+:)?agent:.*:copy", re.DOTALL)
+"""Key of a step's memo that names its copy."""
 _ENDED: Final = frozenset(("completed", "failed", "skipped"))
 
 
@@ -82,7 +82,7 @@ async def make_copy(root: Path, files: Mapping[str, FileImage | None]) -> Guarde
 
 
 def with_copies(rows: Sequence[RunRows], made: Mapping[str, str]) -> list[RunRows]:
-    """Return rows whose steps work in the new copies.
+    """Return rows with the ids of the new copies.
 
     :param made: new ids by those of the bundle.
     """
@@ -117,5 +117,4 @@ def _memos(rows: RunRows) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_copy(row: Mapping[str, Any]) -> bool:
-    key: str = row["key"]
-    return key.startswith(_BEGINS) and key.endswith(_ENDS) and isinstance(row["value"], str)
+    return _KEY.fullmatch(row["key"]) is not None and isinstance(row["value"], str)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from tideate_core.engine import RunRequest
+from tideate_core.engine import RunRequest, check_memos
 from tideate_core.errors import InvalidBundle
 from tideate_core.portable.bundle_format import Rows, RunId, Workflow, parse_column
 from tideate_core.store import (
@@ -90,11 +90,14 @@ def _packed(value: Any, put: Callable[[bytes], str]) -> str | None:
     return text if len(text) <= INLINE else f"@{put(text.encode())}"
 
 
-def unpack_rows(packed: Sequence[Rows], blobs: Mapping[str, bytes]) -> tuple[RunRows, ...]:
+def unpack_rows(packed: Sequence[Rows], blobs: Mapping[str, bytes], version: str) -> tuple[RunRows, ...]:
     """Check the rows of a bundle; paths are still places.
 
+    :param version: of the tideate that made it.
     :raises InvalidBundle: a row cannot be one of a run, or the runs are not one family.
     """
+    for rows_of in packed:
+        _check_columns(rows_of, version)
     rows = tuple(_unpacked(one, blobs) for one in packed)
     seen: set[str] = set()
     for one in rows:
@@ -118,6 +121,7 @@ def _unpacked(packed: Rows, blobs: Mapping[str, bytes]) -> RunRows:
     }
     _check_run(run)
     _check_tables(tables)
+    _check_memos(tables["workflow_memos"])
     definition = Definition(
         workflow.workflow_id,
         workflow.name,
@@ -131,9 +135,14 @@ def _unpacked(packed: Rows, blobs: Mapping[str, bytes]) -> RunRows:
     return RunRows(definition, run, tables)
 
 
+def _check_columns(packed: Rows, version: str) -> None:
+    known = [(RUN, packed.run)]
+    known += [(TABLES.get(table, {}), row) for table, rows in packed.tables.items() for row in rows]
+    if any(row.keys() != columns.keys() for columns, row in known):
+        raise InvalidBundle(f"its rows have other columns than this version knows; tideate {version} made it")
+
+
 def _row(row: Mapping[str, Any], columns: Mapping[str, str], blobs: Mapping[str, bytes]) -> dict[str, Any]:
-    if row.keys() != columns.keys():
-        raise InvalidBundle("a row of it has other columns than this version knows")
     return {name: _value(name, row[name], kind, blobs) for name, kind in columns.items()}
 
 
@@ -198,6 +207,16 @@ def _check_tables(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     names = [row["name"] for row in events] + [row["step_id"] for row in tables["workflow_steps"]]
     if any(not name or len(name) > _LONGEST for name in names):
         raise InvalidBundle("a name in it is too long")
+
+
+def _check_memos(rows: Sequence[Mapping[str, Any]]) -> None:
+    memos: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        memos.setdefault(row["step_id"], {})[row["key"]] = row["value"]
+    try:
+        check_memos(memos)
+    except ValueError as error:
+        raise InvalidBundle("a value of a step has another shape than this version knows") from error
 
 
 def _unique(rows: Sequence[Mapping[str, Any]], *names: str) -> None:

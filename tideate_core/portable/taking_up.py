@@ -13,6 +13,7 @@ from tideate_core.errors import (
     EditConflict,
     InvalidBundle,
     RunIsHere,
+    RunIsOwned,
     RunNotFound,
     ScratchUnavailable,
     WorkspaceError,
@@ -66,7 +67,7 @@ async def take_up(
 ) -> TakenUp:
     """Take up a bundle as a run of a project; unfinished runs are paused.
 
-    Interrupted openings are taken back first.
+    Interrupted openings are reverted first.
 
     :param on_write: called before the first write.
     :raises RunIsHere: the run is in this project and has continued.
@@ -75,7 +76,7 @@ async def take_up(
         changed.
     :raises InvalidBundle: the bundle contradicts the runs of this project; nothing was changed.
     :raises WorkspaceError: a file cannot be written, or another opening is under way.
-    :raises StoreError: the rows cannot be written; everything was taken back.
+    :raises StoreError: the rows cannot be written; everything was reverted.
     """
     lock = lock_openings(store.private)
     if lock is None:
@@ -110,7 +111,7 @@ class _TakingUp:
         try:
             await self._write(merged, copies, rows, known)
         except BaseException:
-            await self._opening.take_back(self._workspace)
+            await self._opening.revert(self._workspace)
             raise
         await asyncio.to_thread(self._opening.end)
         return TakenUp(bundle.run, bundle.facts.workflow, tuple(merged.written), ended)
@@ -197,7 +198,7 @@ class _TakingUp:
     def _stage(self, merged: MergedJournals, runs: Sequence[str], known: bool) -> None:
         events = self._bundle.rows[0].events
         mark = (len(events), *events[-1]) if events else None
-        self._opening.begin(runs, mark, known=known)
+        self._opening.begin(self._workspace.root, runs, mark, known=known)
         staged = Journal(self._opening.staged)
         for run, number in self._bundle.order():
             step, entries = merged.entries[run][number]
@@ -218,6 +219,7 @@ def _write_private(path: Path, content: bytes) -> None:
 def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
     """Return the runs here that the bundle replaces, None if it replaces none.
 
+    :raises RunIsOwned: a living process has the run here.
     :raises RunIsHere: the run here has continued since it left.
     :raises InvalidBundle: a run of the bundle belongs to another run here.
     """
@@ -227,7 +229,10 @@ def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
             raise InvalidBundle(f"it holds the run {one.id[:8]}, which is another one here")
     if not here:
         return None
-    if reader.run(bundle.run).parent is not None:
+    run = reader.run(bundle.run)
+    if run.lease is not None and run.lease.alive:
+        raise RunIsOwned(f"run {run.id[:8]} is being run by process {run.lease.pid}; end that process first")
+    if run.parent is not None:
         raise InvalidBundle(f"its run {bundle.run[:8]} is a step of another run here")
     theirs = bundle.rows[0].events
     ours = [(event.name, event.at) for event in reader.events(bundle.run)]

@@ -18,6 +18,7 @@ from tideate_core.store.objects import Objects, definition_hash, pack, plain
 from tideate_core.store.records import TERMINAL, Definition
 from tideate_core.store.run_texts import add_prompt, index_answers
 from tideate_core.store.runs import PROMPT_LENGTH, run_status
+from tideate_core.store.schema import schema_version
 from tideate_core.store.unfinished import mark_unfinished
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ TABLES: Final[Mapping[str, Mapping[str, Kind]]] = {
 }
 """Columns of the tables with rows of one run, without `execution_id`."""
 
-_WHERE: Final = {"workflow_wishes": " AND wish = 'say'"}
+_WHERE: Final = {"workflow_wishes": " AND w.wish = 'say'"}
 _ORDER: Final = {"workflow_steps": "id", "workflow_wishes": "id"}
 _FAMILY: Final = (
     "WITH RECURSIVE family(id) AS (SELECT id FROM workflow_executions WHERE id = ? UNION"
@@ -165,6 +166,8 @@ def export_rows(private: Path, run_id: str) -> list[RunRows]:
         raise RunNotFound(run_id)
     connection = connect_to_read(path)
     try:
+        if schema_version(connection) == 0:
+            raise RunNotFound(run_id)  # its first process ended before it made the tables
         connection.execute("BEGIN")
         family = [row[0] for row in connection.execute(_FAMILY, (run_id,))]
         if not family:
@@ -224,7 +227,7 @@ def _exported(connection: sqlite3.Connection, objects: Objects, run: str) -> Run
 
 def _select(table: str) -> str:
     where = f"execution_id = ?{_WHERE.get(table, '')} ORDER BY {_ORDER.get(table, '1, 2')}"
-    return f"SELECT {', '.join(TABLES[table])} FROM {table} WHERE {where}"  # noqa: S608 names of this module
+    return f"SELECT {', '.join(TABLES[table])} FROM {table} w WHERE {where}"  # noqa: S608 names of this module
 
 
 def _rows(

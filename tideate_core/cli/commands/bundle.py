@@ -142,8 +142,8 @@ def open_(
     here = beside_project(bundle, project)
     if yes is not False and not json:
         _print(here, messages())
-    question = f"Open run {short_id(bundle.run)} of {bundle.facts.workflow} here?"
-    if not run_async(confirmed(yes, "bundle", visible(question), bundle.run)):
+    question = f"Open run {short_id(bundle.run)} of {label(bundle.facts.workflow)} here?"
+    if not run_async(confirmed(yes, "bundle", question, bundle.run)):
         return declined("nothing was changed", "opens it", yes, as_json=json)
     return run_async(_open(project, bundle, worktree, as_json=json))
 
@@ -180,7 +180,7 @@ def _print(here: BundleHere, console: Console | None) -> None:
 
 def _lines(here: BundleHere) -> Iterator[str]:
     facts = here.facts
-    yield f"run       {facts.run} of {facts.workflow}, {facts.state}"
+    yield f"run       {facts.run} of {label(facts.workflow)}, {facts.state}"
     if facts.prompt:
         yield f"prompt    {' '.join(facts.prompt.split())}"
     if facts.question:
@@ -188,15 +188,15 @@ def _lines(here: BundleHere) -> Iterator[str]:
     steps = f" of {facts.total_steps}" if facts.total_steps else ""
     yield f"steps     {facts.completed_steps}{steps} completed"
     if facts.adapter:
-        yield f"model     {facts.adapter}"
-    yield f"made      {when(facts.made_at)} by tideate {facts.version}, in the project {facts.project}"
+        yield f"model     {label(facts.adapter)}"
+    yield f"made      {when(facts.made_at)} by tideate {facts.version}, in the project {label(facts.project)}"
     yield f"base      {_base(here)}"
     yield from _named("wrote", facts.written)
     yield from _named("read", facts.read)
     yield from _named("differ", here.differs, " here; a merge or the next step sees the content here")
     yield from _named("left out", facts.left)
     for words in here.executed:
-        yield f"caution   {words}"
+        yield f"caution   {label(words)}"
     if facts.answers:
         yield f"answers   {facts.answers} accepted, which the run carries out when it is resumed"
     yield f"size      {facts.size / 1024:,.0f} KiB"
