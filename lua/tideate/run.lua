@@ -339,7 +339,7 @@ end
 
 --- Continue a run that was left at a question in a remote. Returns at once.
 ---@param id string
----@param params {remote: string, folder: string, again: boolean} again: even if somebody else continues it
+---@param params {remote: string, folder: string, again: boolean} again: even if another person or job continues it
 ---@param on_done? fun(result: tideate.RunResult) called once, never before this returns
 function M.continue_here(id, params, on_done)
   if live[id] then

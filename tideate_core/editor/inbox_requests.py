@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tideate_core.app import Project
+    from tideate_core.app import Continuation, Project
     from tideate_core.editor.projects import Projects
     from tideate_core.store import RunRow
 
@@ -75,7 +75,7 @@ class InboxRequests:
         return await read_runs(self._root(params), partial(_answering, run, commit))
 
     async def show(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return whether a published run is here, and whether somebody continues it already.
+        """Return whether a published run is here, and whether another person or job continues it.
 
         :param params: `run` and `remote`.
         :raises RefusedRef: the run or its answer is invalid, was rewritten, or its signature does not count.
@@ -90,27 +90,32 @@ class InboxRequests:
     async def continue_here(self, params: dict[str, Any]) -> dict[str, Any]:
         """Continue a published run here to its end, with the answer given elsewhere; return its result.
 
-        :param params: `execution_id` and `remote`; `again`: even if somebody else continues it.
-        :raises RunTaken: somebody else continues it.
+        :param params: `execution_id` and `remote`; `again`: even if another person or job continues it.
+        :raises RunTaken: another person or job continues it.
         """
         from tideate_core.app import find_published, open_published, remove_published, take_published
 
         project, again = self._projects.project(params.get("folder")), bool(params.get("again"))
         found = await find_published(project, str(params["remote"]), str(params["execution_id"]), again=again)
         await take_published(project, found, again=again)
-        await open_published(project, found)
-        self._recorded[found.run] = RecordedAnswers(found.answers, log.info)
-        try:
-            result = await self._projects.runner(params.get("folder")).resume_run(found.run, changed="ask")
-        finally:
-            self._recorded.pop(found.run, None)
-        row = await asyncio.to_thread(_row_of, project, found.run)
-        if row is not None and row.ended:
+        await open_published(project, found, lambda words: self._notify([words]))
+        shape: dict[str, Any] = {}
+        if not await asyncio.to_thread(_has_ended, project, found.run):
+            shape = await self._resume(found, params.get("folder"))
+        if await asyncio.to_thread(_has_ended, project, found.run):
             try:
                 await remove_published(project, found)
             except TideateError as error:  # the run itself has ended
                 self._notify([f"the run stays in the inbox: {error}"])
-        return result.as_json()
+        return shape
+
+    async def _resume(self, found: Continuation, folder: str | None) -> dict[str, Any]:
+        """Resume a run with the answers given elsewhere."""
+        self._recorded[found.run] = RecordedAnswers(found.answers, log.info)
+        try:
+            return (await self._projects.runner(folder).resume_run(found.run, changed="ask")).as_json()
+        finally:
+            self._recorded.pop(found.run, None)
 
     async def _remotes(self, root: Path) -> list[str]:
         from tideate_core.app import inbox_remotes
@@ -130,6 +135,11 @@ def _row_of(project: Project, run: str) -> RunRow | None:
         return Reader(project.private).run(run)
     except RunNotFound:
         return None
+
+
+def _has_ended(project: Project, run: str) -> bool:
+    row = _row_of(project, run)
+    return row is not None and row.ended
 
 
 def _answering(run: str, commit: str, reader: Reader) -> dict[str, Any]:

@@ -86,12 +86,12 @@ end
 
 --- Return the question whether to open a run here.
 ---@param one tideate.Waiting
----@param is_taken boolean somebody continues it already
+---@param is_taken boolean another person or job continues it
 ---@return string
 function M.opening(one, is_taken)
   local author = one.signed and 'signed by an allowed key' or 'its author is not verified'
   local words = ('Open the run %s of %s (%s)? It continues here, with the changes that it made before.'):format(M.name(one), text.name(one.by), author)
-  return is_taken and words .. '\nSomebody continues this run already: it would run twice.' or words
+  return is_taken and words .. '\nAnother person or job continues this run already: it would run twice.' or words
 end
 
 --- Return a notice about a sent answer, or about another one that was first.
