@@ -16,8 +16,20 @@ if TYPE_CHECKING:
 
 SECTIONS: Final = frozenset(
     (
-        *("adapter", "adapters", "agents", "editor", "history", "land", "limits", "login", "mcp", "memory"),
-        *("rules", "rules_files", "snapshots", "state", "telemetry", "ui", "verify", "watch", "workflow"),
+        *("adapter", "adapters", "agents", "ci", "editor", "history", "inbox", "land", "limits", "login"),
+        *(
+            "mcp",
+            "memory",
+            "rules",
+            "rules_files",
+            "snapshots",
+            "state",
+            "telemetry",
+            "ui",
+            "verify",
+            "watch",
+            "workflow",
+        ),
         "workflows",
     )
 )
