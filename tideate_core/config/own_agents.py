@@ -28,9 +28,8 @@ SECTIONS: Final = frozenset(
             "ui",
             "verify",
             "watch",
-            "workflow",
         ),
-        "workflows",
+        *("workflow", "workflows"),
     )
 )
 """Names of the sections of a configuration."""
