@@ -430,8 +430,6 @@ class InboxConfig(_Section):
     """Sign with `user.signingKey` even if `commit.gpgSign` is off."""
     allow: list[str] = Field(default_factory=list, max_length=1000)
     """Keys and addresses whose signatures count; empty: whoever can push."""
-    fetch_minutes: float | None = Field(default=None, gt=0)
-    """Minutes between two fetches of the inbox in Neovim; None: only when asked."""
 
     @field_validator("allow")
     @classmethod
