@@ -75,7 +75,7 @@ class InboxRequests:
         return await read_runs(self._root(params), partial(_answering, run, commit))
 
     async def show(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return whether a published run is here, and whether another person or job continues it.
+        """Return whether this version of a published run is here, and whether others continue it.
 
         :param params: `run` and `remote`.
         :raises RefusedRef: the run or its answer is invalid, was rewritten, or its signature does not count.
@@ -85,7 +85,7 @@ class InboxRequests:
         project = self._projects.project(params.get("folder"))
         found = await find_published(project, str(params["remote"]), str(params["run"]))
         here = await asyncio.to_thread(_row_of, project, found.run)
-        return {"here": here is not None, "taken": found.asked.question.n in found.refs.taken}
+        return {"here": here is not None and found.own, "taken": found.asked.question.n in found.refs.taken}
 
     async def continue_here(self, params: dict[str, Any]) -> dict[str, Any]:
         """Continue a published run here to its end, with the answer given elsewhere; return its result.
@@ -93,12 +93,19 @@ class InboxRequests:
         :param params: `execution_id` and `remote`; `again`: even if another person or job continues it.
         :raises RunTaken: another person or job continues it.
         """
-        from tideate_core.app import find_published, open_published, remove_published, take_published
+        from tideate_core.app import (
+            find_published,
+            open_published,
+            read_published,
+            remove_published,
+            take_published,
+        )
 
         project, again = self._projects.project(params.get("folder")), bool(params.get("again"))
         found = await find_published(project, str(params["remote"]), str(params["execution_id"]), again=again)
+        bundle = await read_published(project, found)
         await take_published(project, found, again=again)
-        await open_published(project, found, lambda words: self._notify([words]))
+        await open_published(project, bundle, lambda words: self._notify([words]))
         shape: dict[str, Any] = {}
         if not await asyncio.to_thread(_has_ended, project, found.run):
             shape = await self._resume(found, params.get("folder"))
