@@ -447,7 +447,7 @@ class Inbox:
         mark = Taken.read(sealed.files[TAKEN])
         when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(mark.at / 1000))
         return (
-            f"{label(mark.by)} continues the run {run[:8]}, since {when}; if that has failed, --again "
+            f"{label(mark.by)} continues the run {run[:8]} since {when}; if that has failed, --again "
             "continues it here"
         )
 

@@ -156,8 +156,8 @@ class _TakingUp:
         }
         if conflicts:
             raise EditConflict(
-                f"{_listed(conflicts)}; nothing was changed. Restore these files as they were before the run, "
-                "or use a work tree of its base commit: `tideate bundle open FILE --worktree DIR`"
+                f"{_listed(conflicts)}; nothing was changed. Restore these files as they were before the "
+                "run, or use a work tree of its base commit: `tideate bundle open FILE --worktree DIR`"
             )
 
     async def _write(
