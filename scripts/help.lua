@@ -166,6 +166,10 @@ function parts.panel_keys()
   return key_lines(require('tideate.ui.panel').keys())
 end
 
+function parts.inbox_keys()
+  return key_lines(require('tideate.ui.pages.inbox').keys())
+end
+
 function parts.comparison_keys()
   return key_lines(require('tideate.ui.pages.comparison').keys())
 end

@@ -52,6 +52,7 @@ KEYS: Final = {
     "message_keys": "The message of a chat",
     "review_keys": "The review",
     "panel_keys": "The panel",
+    "inbox_keys": "The inbox",
     "runs_keys": "The page of a run",
     "comparison_keys": "The comparison of two runs",
     "graph_keys": "The graph",

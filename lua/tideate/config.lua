@@ -85,12 +85,11 @@ M.schema = {
   { key = 'snapshots.max_file_mib', type = 'number', default = 100, help = 'Largest file in a snapshot, in MiB; the snapshot names the files left out.' },
   { key = 'snapshots.max_total_mib', type = 'number', default = 4096, help = 'Largest size of a snapshot, in MiB; the snapshot names the files left out.' },
   { key = 'snapshots.ignored_directories', type = 'boolean', default = false, help = 'Whether a snapshot includes directories ignored by git.' },
-  { key = 'ci.at_gate', type = 'string', default = 'ask', values = { 'ask', 'leave' }, help = 'Question that needs a person, in a shell without a terminal. `ask`: it is declined. `leave`: the run is published for a reviewer elsewhere.' },
+  { key = 'ci.at_gate', type = 'string', default = 'ask', values = { 'ask', 'leave' }, help = 'What a shell without a terminal does at a question that needs a person. `ask`: decline it. `leave`: publish the run for a reviewer elsewhere.' },
   { key = 'ci.remote', type = 'string', default = 'origin', help = 'Remote to which the shell publishes runs.' },
   { key = 'inbox.refs', type = 'string', default = 'auto', values = { 'auto', 'refs', 'branches' }, help = 'Where to publish runs: below `refs/tideate`, as branches `tideate/…`, or as branches if the remote refuses other refs. Only your own `config.toml` can set the `inbox` options.' },
   { key = 'inbox.sign', type = 'boolean', default = false, help = 'Whether to sign runs and answers with `user.signingKey` even if `commit.gpgSign` is off.' },
-  { key = 'inbox.allow', type = 'list', default = {}, help = 'Whose signatures count for runs and answers: fingerprints of SSH keys (`SHA256:…`) and OpenPGP keys (`0x…`), or e-mail addresses. Default: whoever can push.' },
-  { key = 'inbox.fetch_minutes', type = 'number', help = 'Minutes between two fetches of the inbox in Neovim. Default: only when you ask.' },
+  { key = 'inbox.allow', type = 'list', default = {}, help = 'Fingerprints of SSH keys (`SHA256:…`) and OpenPGP keys (`0x…`), or e-mail addresses, whose signatures count for runs and answers. By default, runs and answers need no signature.' },
   { key = 'land.executed', type = 'string', default = 'ask', values = { 'ask', 'refuse' }, help = 'Files that other tools execute, such as `.envrc`, hooks and CI files. `ask`: write them after your confirmation; `--yes` leaves them out. `refuse`: always leave them out. A notice names the files left out.' },
   { key = 'login.store', type = 'string', default = 'file', values = { 'file', 'keyring' }, help = 'Where `tideate login` stores credentials: in a file that only you can read, or in the keyring of the system (needs the extra `keyring`). Only your own `config.toml` can set it, as the shell reads it too. `tideate login --move` moves stored credentials.' },
   { key = 'state.directory', type = 'string', help = 'Directory of all private data, instead of `$XDG_STATE_HOME/tideate`: runs, snapshots, rollback data, trust. A project cannot set it; `$TIDEATE_STATE` overrides it.' },
@@ -109,6 +108,7 @@ M.schema = {
   { key = 'watch.keep', type = 'number', least = 2, default = 100, help = 'Snapshots of a watch to keep. The older they are, the farther apart they are kept.' },
   { key = 'watch.max_mib', type = 'number', default = 1024, help = 'Largest size of all snapshots of a watch on disk, in MiB.' },
   { key = 'watch.leave_out', type = 'list', default = { '.tox', '.venv', '__pycache__', 'node_modules', 'venv' }, help = 'Names of directories to leave out if git ignores them. Directories with a `CACHEDIR.TAG`, such as caches and `target/`, are left out, too.' },
+  { key = 'inbox.fetch_minutes', type = 'number', lua = true, help = 'Minutes between two fetches of the questions in the git remotes of the project; the first fetch starts the host a second after Neovim. By default, only `:Workflow inbox` fetches.' },
   { key = 'signs', type = 'boolean', lua = true, default = true, help = 'Whether to mark the lines of a run with signs while it runs.' },
   { key = 'picker', type = 'string', lua = true, default = 'auto', values = { 'auto', 'select', 'snacks', 'telescope', 'fzf-lua', 'mini' }, help = 'Picker of `:Workflow pick`: a plugin, or `select` for `vim.ui.select()`. `auto`: the first installed one of snacks, telescope, fzf-lua and mini.' },
   { key = 'python', type = 'string', lua = true, help = 'Python interpreter of the host; by default the one that `:Workflow install` creates.' },
@@ -266,6 +266,11 @@ function M.set(options)
     return true
   end
   given, resolved = vim.deepcopy(options), {}
+  local minutes = at(given, 'inbox.fetch_minutes')
+  -- without the option nothing is loaded
+  if minutes or package.loaded['tideate.inbox_fetching'] then
+    require('tideate.inbox_fetching').every(minutes)
+  end
   -- a host that was never loaded has not started
   if package.loaded['tideate.host'] then
     require('tideate.host').options_changed()
@@ -300,13 +305,26 @@ local function as_maps(options)
   return options
 end
 
+--- Remove a value, and the sections that are empty without it.
+---@param options table<string, any>
+---@param path string[]
+local function remove(options, path)
+  local value = options[path[1]]
+  if #path > 1 and type(value) == 'table' then
+    remove(value, vim.list_slice(path, 2))
+  end
+  if #path == 1 or type(value) == 'table' and next(value) == nil then
+    options[path[1]] = nil
+  end
+end
+
 --- Return the options of `setup()` without those for Lua only.
 ---@return table<string, any>
 function M.for_host()
   local options = vim.deepcopy(given)
   for _, option in ipairs(M.schema) do
     if option.lua then
-      options[option.key] = nil
+      remove(options, vim.split(option.key, '.', { plain = true }))
     end
   end
   return as_maps(options)

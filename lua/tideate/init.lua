@@ -167,13 +167,24 @@ local function state_so_far()
   return package.loaded['tideate.state']
 end
 
---- Return a statusline text for the active runs; empty without one. Reads only known state.
+--- Return the number of questions in the inbox for a statusline; empty without one.
+---@return string
+local function inbox_words()
+  local inbox = package.loaded['tideate.inbox']
+  local count = inbox and inbox.count() or 0
+  return count > 0 and ('inbox: %d'):format(count) or ''
+end
+
+--- Return a statusline text for the active runs and the known questions of the inbox; empty without any. Reads only
+--- known state.
 ---@param opts? {width?: integer, escape?: boolean} columns for several runs, default: most of the screen;
 --- escape: double `%` for statuslines that expand items (`%!`, lualine, heirline)
 ---@return string
 function M.statusline(opts)
-  local state = state_so_far()
-  local line = state and state.statusline(opts and opts.width) or ''
+  local state, questions = state_so_far(), inbox_words()
+  local taken = questions ~= '' and #questions + 2 or 0
+  local line = state and state.statusline(opts and opts.width, taken) or ''
+  line = line ~= '' and questions ~= '' and ('%s  %s'):format(line, questions) or line .. questions
   return opts and opts.escape and line ~= '' and require('tideate.run_status').escape(line) or line
 end
 

@@ -41,6 +41,7 @@ M.builtin = {
   { name = 'agent', description = 'Let an agent do a task in a private copy, and review its changes', steps = { 'work' }, needs_prompt = true },
   { name = 'review_changes', description = 'Review changes by other tools, or a patch', steps = { 'find', 'review' } },
   { name = 'land', description = 'Review and land the changes of a guarded program', steps = { 'land', 'update' } },
+  { name = 'answer', description = "Answer the question of a run that waits in a remote's inbox", steps = { 'ask', 'send' } },
   { name = 'handoff', description = 'Carry out a plan from a file, commit it on a branch of its own, test it', steps = { 'plan', 'status', 'edit', 'commit', 'manifest', 'tests', 'report' } },
   { name = 'task', description = 'Plan, audit, make, document and verify a change, or leave everything as it was', steps = {}, kind = 'machine', needs_prompt = true },
   { name = 'PLANNER', description = 'Plan a piece of work, then write out how each task is done, each one checked before the next', steps = {}, kind = 'machine', needs_prompt = true },

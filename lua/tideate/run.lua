@@ -109,6 +109,8 @@ local function finish(id, result)
   run.on_done(result)
   if result.workflow == 'land' then
     require('tideate.landing').hand_over(result)
+  elseif result.workflow == 'answer' then
+    require('tideate.inbox').ended(result)
   end
   if result.next then
     require('tideate.next_run').offer(result.next, result.workflow)
@@ -333,6 +335,17 @@ function M.resume_stored(id, folder, on_done, definition)
   end
   request_stored(id, 'resume_run', { execution_id = id, folder = folder, definition = definition }, on_done)
   return true
+end
+
+--- Continue a run that was left at a question in a remote. Returns at once.
+---@param id string
+---@param params {remote: string, folder: string, again: boolean} again: even if another person or job continues it
+---@param on_done? fun(result: tideate.RunResult) called once, never before this returns
+function M.continue_here(id, params, on_done)
+  if live[id] then
+    return ui.notify(('the run %s is already running'):format(id:sub(1, 8)))
+  end
+  request_stored(id, 'inbox_continue', vim.tbl_extend('error', params, { execution_id = id }), on_done)
 end
 
 ---@class tideate.ForkParams

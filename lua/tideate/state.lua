@@ -208,9 +208,10 @@ M.place = run_status.place
 
 --- Return the statusline text of the active runs.
 ---@param width? integer columns; default: most of the screen
+---@param taken? integer columns of other texts within it
 ---@return string
-function M.statusline(width)
-  return run_status.line_of_all(active_records(), width or vim.o.columns - OTHERS)
+function M.statusline(width, taken)
+  return run_status.line_of_all(active_records(), (width or vim.o.columns - OTHERS) - (taken or 0))
 end
 
 --- Return the winbar text of the runs on a buffer.

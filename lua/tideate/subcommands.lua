@@ -314,6 +314,14 @@ return {
     run = call('guard', 'choose_to_land'),
   },
   {
+    name = 'inbox',
+    args = '[remote]',
+    help = 'Fetch and list the questions of runs that wait in the git remotes of the project, such as runs of CI. `<CR>` opens a question as if its run were here, and `a` continues the run here',
+    menu = true,
+    complete = call('inbox', 'complete'),
+    run = call('inbox', 'command'),
+  },
+  {
     name = 'output',
     args = '[id]',
     help = 'Show or hide the output window',

@@ -13,13 +13,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from scripts.screenshots import further_scenes, guard_scenes, scenes
+from scripts.screenshots import further_scenes, guard_scenes, inbox_scenes, scenes
 from scripts.screenshots.stage import PICTURES, ROOT, SCREENS, Stage
 from tests.harness.model_server import ModelServer
 
 SIZES: Final = ((80, 24), (200, 50))
 BACKGROUNDS: Final = ("dark", "light")
-ACTS: Final = {"runs": scenes.play} | further_scenes.ACTS | guard_scenes.ACTS
+ACTS: Final = {"runs": scenes.play} | further_scenes.ACTS | guard_scenes.ACTS | inbox_scenes.ACTS
 
 
 def _make(act: str, columns: int, rows: int, background: str) -> None:

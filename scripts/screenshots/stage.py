@@ -28,7 +28,7 @@ NARROW: Final = 80
 KEPT: Final = {
     NARROW: {
         "prompt", "streaming", "review", "because", "round", "edit", "syntax", "plan", "head", "panel",
-        "lanes", "fork", "rollback", "written", "chat", "guard", "land", "sessions", "agent",
+        "lanes", "fork", "rollback", "written", "chat", "guard", "land", "sessions", "agent", "inbox",
     },
     200: {"beside", "compare"},
 }  # fmt: skip

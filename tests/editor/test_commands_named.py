@@ -47,6 +47,8 @@ if TYPE_CHECKING:
         ),
         ("`tideate retry 1a2b.two --json` prints it", "`tideate retry 1a2b.two --json` prints it"),
         ("`tideate project list` lists them", "`tideate project list` lists them"),
+        ("`tideate inbox` lists others", "`:Workflow inbox` lists others"),
+        ("`tideate inbox send 1a2b` publishes it", "`tideate inbox send 1a2b` publishes it"),
         ("tideate resume is no quotation", "tideate resume is no quotation"),
     ],
 )

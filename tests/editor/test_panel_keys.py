@@ -41,6 +41,12 @@ def held(pair: Editor, server: ModelServer) -> tuple[Editor, Gate, str]:
     return pair, gate, identity
 
 
+def test_the_help_fits_on_24_rows(screen: Editor) -> None:
+    screen.feed("?")
+    lines = screen.wait_screen("this help")
+    assert any("<CR>  " in line for line in lines), "its first line is visible, too"
+
+
 def test_c_cancels_the_run_of_the_line(held: tuple[Editor, Gate, str]) -> None:
     editor, gate, _ = held
     editor.feed("c")

@@ -225,6 +225,7 @@ async def test_hidden_refs_are_like_refused_ones(office: Office) -> None:
     assert made.ref == f"refs/heads/tideate/runs/{RUN}"
 
 
+@pytest.mark.slow
 async def test_the_namespace_can_be_chosen(office: Office) -> None:
     ci = office.desk("Ci")
     inbox = await ci.inbox(refs="branches")
@@ -248,6 +249,7 @@ async def test_a_run_of_an_actions_checkout_is_published(office: Office) -> None
     assert (await office.desk().see())[2].question.n == 1
 
 
+@pytest.mark.slow
 async def test_a_worktree_has_the_inbox_of_its_repository(office: Office) -> None:
     await office.desk("Ci").publish()
     ana = office.desk()
@@ -257,6 +259,7 @@ async def test_a_worktree_has_the_inbox_of_its_repository(office: Office) -> Non
     assert ANSWER_REF in office.refs()
 
 
+@pytest.mark.slow
 async def test_packed_refs_and_a_repository_with_many_refs(office: Office) -> None:
     ci = office.desk("Ci")
     await ci.publish()
@@ -267,6 +270,7 @@ async def test_packed_refs_and_a_repository_with_many_refs(office: Office) -> No
     assert (await ci.publish(asking("next"))).question.n == 2
 
 
+@pytest.mark.slow
 async def test_a_repository_with_sha256(office: Office, tmp_path: Path) -> None:
     remote = tmp_path / "sha256.git"
     git(tmp_path, "init", "-q", "--bare", "--object-format=sha256", "-b", "main", str(remote))
@@ -278,6 +282,7 @@ async def test_a_repository_with_sha256(office: Office, tmp_path: Path) -> None:
     assert await answered(office.desk()) is None
 
 
+@pytest.mark.slow
 async def test_a_clock_that_is_wrong_changes_nothing(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_COMMITTER_DATE", "@4000000000 +0000")
     ci = office.desk("Ci")

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         WaitingRun as WaitingRun,
         fetch_inbox as fetch_inbox,
         find_published as find_published,
+        inbox_remotes as inbox_remotes,
         list_inbox as list_inbox,
         locate_waiting as locate_waiting,
         open_published as open_published,

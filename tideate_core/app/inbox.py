@@ -78,6 +78,16 @@ async def list_inbox(
     return sorted(found, key=lambda one: -one.asked_at)
 
 
+async def inbox_remotes(root: Path) -> list[str]:
+    """Return the names of a project's remotes, `origin` first.
+
+    :raises WorkspaceError: the project has no repository.
+    """
+    from tideate_core.portable import inbox_git
+
+    return (await inbox_git(root, await asyncio.to_thread(make_project_state, root))).remotes
+
+
 async def fetch_inbox(root: Path, remotes: Sequence[str] = ()) -> list[WaitingRun]:
     """Fetch the inbox in the background; git asks for nothing. See `list_inbox`."""
     return await list_inbox(root, remotes)

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 SAME: Final[Mapping[str, str]] = {
     **{
         word: word
-        for word in ("cancel", "export", "history", "list", "login", "resume", "retry", "rollback", "show")
+        for word in (
+            *("cancel", "export", "history", "inbox", "list", "login", "resume", "retry", "rollback"),
+            "show",
+        )
     },
     "context list": "context",
     "doctor": "health",
@@ -30,6 +33,8 @@ OPTIONS: Final[Mapping[str, frozenset[str]]] = {
 """Options of both the shell command and the subcommand."""
 BARE: Final = frozenset({"snapshot diff"})
 """Shell commands with arguments that the subcommand does not take."""
+ALONE: Final = frozenset({"inbox"})
+"""Commands that the subcommand replaces only without arguments."""
 WORDS: Final = ("error", "message", "reason")
 """Keys of events and questions with text for a person."""
 
@@ -53,7 +58,7 @@ def name_editor_commands(text: str) -> str:
 def _named(found: re.Match[str]) -> str:
     name, arguments = found["name"], found["arguments"]
     options = {argument for argument in arguments.split() if argument.startswith("-")}
-    if options - OPTIONS.get(name, frozenset()):
+    if options - OPTIONS.get(name, frozenset()) or (name in ALONE and arguments):
         return found[0]
     return f"`:Workflow {SAME[name]}{'' if name in BARE else arguments}`"
 

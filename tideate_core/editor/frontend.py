@@ -17,7 +17,7 @@ from tideate_core.workspace import BufferText
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tideate_core.engine import ConfirmationRequest, Event
+    from tideate_core.engine import ConfirmationRequest, Event, RecordedAnswers
     from tideate_core.machines.diagrams import LaneRow
     from tideate_core.workflows import CheckAccepted, StepContext, StepHandler
     from tideate_core.workspace import BufferEdit
@@ -103,6 +103,7 @@ class EditorFrontEnd:
 
     :param root_of: returns the root of the project of a run, None if unknown.
     :param lanes_of: returns the lanes beside the steps of a run, by the name of the step.
+    :param outermost_of: returns the outermost run around a run.
     """
 
     def __init__(
@@ -111,12 +112,16 @@ class EditorFrontEnd:
         post: Callable[[dict[str, Any]], None],
         root_of: Callable[[str], Path | None] = lambda _: None,
         lanes_of: Callable[[str], Mapping[str, LaneRow]] = lambda _: {},
+        outermost_of: Callable[[str], str] = str,
     ) -> None:
         self.editor = EditorQueries(asker)
         self._asker = asker
         self._post = post
         self._root_of = root_of
         self._lanes_of = lanes_of
+        self._outermost_of = outermost_of
+        self.recorded: dict[str, RecordedAnswers] = {}
+        """Answers that were given elsewhere, by the outermost run."""
         self._checks: dict[str, CheckAccepted] = {}
         """Functions that check the accepted part of an open review, by run."""
 
@@ -133,8 +138,10 @@ class EditorFrontEnd:
         return with_editor_commands(done.as_json())
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
-        if (declined := declined_unasked(request)) is not None:
-            return declined
+        recorded = self.recorded.get(self._outermost_of(request.execution_id))
+        decision = (recorded.take(request) if recorded else None) or declined_unasked(request)
+        if decision is not None:
+            return decision
         if request.check is not None:
             self._checks[request.execution_id] = request.check
         try:

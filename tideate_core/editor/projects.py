@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core import config as configuration
 from tideate_core.app import (
+    Project,
     find_changed_runs,
     make_catalog,
     make_runtime,
@@ -291,6 +292,16 @@ class Projects:
         """
         return self._load(self.root(folder)).config
 
+    def project(self, folder: str | None = None) -> Project:
+        """Return a folder's project with its workspace and configuration.
+
+        :raises ConfigError: the folder is in no project, or its configuration is invalid.
+        """
+        root = self.root(folder)
+        if root is None:
+            raise ConfigError("this folder is in no project; create `.tideate` in the folder of the project")
+        return Project(root, self.workspace(str(root)), root, self._load(root))
+
     def servers(self, folder: str | None = None) -> MCPClient:
         """Return the MCP servers of a folder's project."""
         return self._project(self.root(folder) or self._folder(folder)).servers
@@ -312,6 +323,11 @@ class Projects:
     def root_of(self, execution_id: str) -> Path | None:
         """Return the root of the project of a run under way, else None."""
         return next((root for root, run in self._under_way() if run.id == execution_id), None)
+
+    def outermost_of(self, execution_id: str) -> str:
+        """Return the outermost run around a run under way."""
+        found = (run.outermost.id for _, run in self._under_way() if run.id == execution_id)
+        return next(found, execution_id)
 
     def lanes_of(self, execution_id: str) -> dict[str, LaneRow]:
         """Return the lanes beside the steps of a run under way."""

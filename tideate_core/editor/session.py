@@ -15,6 +15,7 @@ from tideate_core.editor.checkpoints import Checkpoints
 from tideate_core.editor.commands_named import name_editor_commands, with_editor_commands
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, EditorQuestions, lua_handler
 from tideate_core.editor.guard_requests import GuardRequests
+from tideate_core.editor.inbox_requests import InboxRequests
 from tideate_core.editor.model_requests import LoginRequests, ModelRequests
 from tideate_core.editor.project_requests import MentionRequests, TrustRequests, describe_servers
 from tideate_core.editor.projects import Projects
@@ -58,6 +59,7 @@ class Session:
             post,
             lambda run: self._projects.root_of(run),
             lambda run: self._projects.lanes_of(run),
+            lambda run: self._projects.outermost_of(run),
         )
         self._projects = Projects(
             start.get("cwd") or ".",
@@ -73,6 +75,7 @@ class Session:
         checkpoints = Checkpoints(self._projects)
         mentions, models = MentionRequests(self._projects), ModelRequests(self._projects)
         logins, guard = LoginRequests(), GuardRequests(self._projects)
+        inbox = InboxRequests(self._projects, front.recorded, self._notify)
         self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._methods: dict[str, Method] = {
             "run": self._run,
@@ -114,6 +117,11 @@ class Session:
             "guard_sessions": guard.list,
             "guard_show": guard.show,
             "guard_discard": guard.discard,
+            "inbox": inbox.fetch,
+            "inbox_remotes": inbox.remotes,
+            "inbox_answering": inbox.answering,
+            "inbox_show": inbox.show,
+            "inbox_continue": inbox.continue_here,
             "checkpoint": checkpoints.create,
             "checkpoints": checkpoints.list,
             "checkpoint_state": checkpoints.show,

@@ -34,6 +34,7 @@ RESERVED_NAMES = frozenset(
         *("cancel", "pause", "resume", "status", "list", "history", "show", "graph", "review", "rollback"),
         *("retry", "context", "tools", "log", "trust", "install", "output", "health", "checkpoint", "pick"),
         *("snapshot", "model", "login", "say", "compare", "export", "fork", "diff", "commit", "guard"),
+        "inbox",
     }
 )
 """Subcommands of `:Workflow`, which no workflow may be called."""

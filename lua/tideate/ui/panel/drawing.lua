@@ -88,7 +88,7 @@ end
 ---@param node tideate.ui.Node
 ---@return string?
 local function label_group(node)
-  if node.kind == 'run' then
+  if node.kind == 'run' or node.kind == 'inbox' then
     return 'TideateTitle'
   elseif node.kind == 'error' or node.state == 'failed' and node.kind == 'note' then
     return 'TideateFailed'

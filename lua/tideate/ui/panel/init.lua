@@ -197,6 +197,11 @@ function M.changed()
   end
 end
 
+--- Rebuild after the questions of the inbox changed.
+function M.inbox_changed()
+  build_soon()
+end
+
 --- Return the row under the cursor.
 ---@return tideate.ui.Row?
 local function current()

@@ -140,6 +140,21 @@ local function of_session(deed, other)
   end
 end
 
+--- Return a key action for questions of the inbox, with another action for all other nodes.
+---@param deed 'answer'|'continue_here'
+---@param other? fun(controls: tideate.ui.PanelControls)
+---@return fun(controls: tideate.ui.PanelControls)
+local function of_question(deed, other)
+  return function(controls)
+    local node = controls.node()
+    if node and node.waiting then
+      return require('tideate.inbox')[deed](node.waiting, controls.folder())
+    elseif other then
+      other(controls)
+    end
+  end
+end
+
 local function cancel(run, controls)
   if is_here(run) then
     local stored = { execution_id = run.id, workflow = run.name, prompt = run.prompt }
@@ -278,7 +293,13 @@ end
 --- Keys, description, action; keys on its line of the help.
 ---@type { [1]: string[], [2]: string, [3]: fun(controls: tideate.ui.PanelControls), shown?: string[] }[]
 local TABLE = {
-  { { '<CR>', '<2-LeftMouse>' }, 'open it: text, tool call, error; review a session …', of_session('land', of_node(open)), shown = { '<CR>' } },
+  {
+    { '<CR>', '<2-LeftMouse>' },
+    'open it: text, tool call, error; review it; answer it',
+    of_question('answer', of_session('land', of_node(open))),
+    shown = { '<CR>' },
+  },
+  { { 'a' }, 'continue the run of a question here', of_question('continue_here') },
   { { '<Tab>', 'za' }, 'open or close the fold', fold(), shown = { '<Tab>', 'za', 'zo', 'zc' } },
   { { 'zo' }, 'open it', fold(true), shown = {} },
   { { 'zc' }, 'close it', fold(false), shown = {} },
@@ -311,7 +332,7 @@ local TABLE = {
   { { 'x' }, 'export the marked runs, or this one, into a buffer', of_node(export) },
   { { 'y' }, 'copy it: an answer, a result, an error, an id', of_node(copy) },
   { { 'o' }, 'show or hide the output of the run, or open its chat', of_run(output) },
-  { { 'F' }, 'show only runs with some words, of a state, a file, a time', function(controls)
+  { { 'F' }, 'show only runs with some words, a state, file or time', function(controls)
     controls.filter()
   end },
   { { 'q' }, 'close this window; the runs continue', function(controls)

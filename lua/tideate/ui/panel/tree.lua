@@ -175,7 +175,7 @@ end
 
 ---@class tideate.ui.Node
 ---@field key string stable across builds
----@field kind 'run'|'step'|'item'|'turn'|'call'|'note'|'error'|'file'|'match'|'more'|'empty'|'head'|'session'
+---@field kind 'run'|'step'|'item'|'turn'|'call'|'note'|'error'|'file'|'match'|'more'|'empty'|'head'|'session'|'inbox'|'question'
 ---@field label string
 ---@field hint? string
 ---@field flows? boolean show the end of the hint if it is too long
@@ -191,6 +191,7 @@ end
 ---@field wants? string id of the run with the details of its children
 ---@field run? tideate.ui.PanelRun its run
 ---@field session? string id of a guarded session
+---@field waiting? tideate.Waiting question of the inbox
 ---@field step? string its step
 ---@field renew? fun(node: tideate.ui.Node) update growing data
 ---@field turns? integer of a turn: number of turns in its step

@@ -66,8 +66,10 @@ end
 
 --- Return the rows around the runs: the model, more runs, or none.
 ---@param runs tideate.ui.PanelRuns
+---@param count integer of runs
+---@param folds table<string, boolean>
 ---@return tideate.ui.Row[] above, tideate.ui.Row[] below
-local function frame(runs, count)
+local function frame(runs, count, folds)
   local above, below = {}, {}
   local function row(rows, key, kind, label)
     table.insert(rows, { node = { key = key, kind = kind, label = label, state = kind }, depth = 0, lead = '' })
@@ -76,8 +78,9 @@ local function frame(runs, count)
     row(above, 'head' .. index, 'head', line)
   end
   for _, session in ipairs(runs.sessions) do
-    table.insert(above, { node = require('tideate.ui.panel.tree').session_node(session), depth = 0, lead = '' })
+    table.insert(above, { node = tree.session_node(session), depth = 0, lead = '' })
   end
+  tree.rows(require('tideate.ui.panel.inbox').nodes(runs.folder), folds, above)
   if count == 0 then
     local filtered = runs.list.filter ~= '' and 'no runs match; F changes the filter'
     row(below, 'none', 'empty', runs.loading and 'the runs are read …' or filtered or 'nothing has run in this project yet')
@@ -124,7 +127,7 @@ function View:build(runs)
     unread = runs.unread,
   }
   self.runs = tree.merge(runs.list.runs, state.runs(), runs.list.filter == '')
-  local blocks, rows, below = {}, frame(runs, #self.runs)
+  local blocks, rows, below = {}, frame(runs, #self.runs, self.folds)
   for _, run in ipairs(self.runs) do
     blocks[run.id] = self:block(run, sources)
     vim.list_extend(rows, blocks[run.id].rows)
