@@ -85,7 +85,7 @@ M.schema = {
   { key = 'snapshots.max_file_mib', type = 'number', default = 100, help = 'Largest file in a snapshot, in MiB; the snapshot names the files left out.' },
   { key = 'snapshots.max_total_mib', type = 'number', default = 4096, help = 'Largest size of a snapshot, in MiB; the snapshot names the files left out.' },
   { key = 'snapshots.ignored_directories', type = 'boolean', default = false, help = 'Whether a snapshot includes directories ignored by git.' },
-  { key = 'ci.at_gate', type = 'string', default = 'ask', values = { 'ask', 'leave' }, help = 'What a shell without a terminal does at a question that needs a person. `ask`: decline it. `leave`: publish the run for a reviewer elsewhere.' },
+  { key = 'ci.at_gate', type = 'string', default = 'ask', values = { 'ask', 'leave' }, help = 'Action at a question that needs a person, in a shell without a terminal. `ask`: decline it. `leave`: publish the run for a reviewer elsewhere.' },
   { key = 'ci.remote', type = 'string', default = 'origin', help = 'Remote to which the shell publishes runs.' },
   { key = 'inbox.refs', type = 'string', default = 'auto', values = { 'auto', 'refs', 'branches' }, help = 'Where to publish runs: below `refs/tideate`, as branches `tideate/…`, or as branches if the remote refuses other refs. Only your own `config.toml` can set the `inbox` options.' },
   { key = 'inbox.sign', type = 'boolean', default = false, help = 'Whether to sign runs and answers with `user.signingKey` even if `commit.gpgSign` is off.' },
