@@ -516,10 +516,10 @@ class RunIsHere(WorkflowError):
 
 
 class InvalidBundle(WorkflowError):
-    """A bundle is damaged, not one, or of another version."""
+    """A bundle is damaged, of another version, or not a bundle."""
 
-    def __init__(self, problem: str) -> None:
-        super().__init__(f"the bundle cannot be used: {problem}; nothing was changed. Create it again")
+    def __init__(self, problem: str, advice: str = "create or transfer the bundle again") -> None:
+        super().__init__(f"the bundle cannot be used: {problem}. Nothing was changed; {advice}")
 
 
 class DefinitionChanged(WorkflowError):

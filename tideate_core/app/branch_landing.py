@@ -1,4 +1,4 @@
-"""Land the changes of a run as a branch of its own: HEAD, index and files stay as they are."""
+"""Land the changes of a run as a new branch: HEAD, index and files stay as they are."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def land_branch(project: Project, run: str, remote: str) -> LandedBranch:
     HEAD and index stay as they are. A repetition makes the same commit.
 
     :raises InvalidInput: the changes cannot be separated from others, or there are none to commit.
-    :raises WorkspaceError: the branch has another commit, or the remote refuses it.
+    :raises RemoteFailed: the branch has another commit, or the remote refuses it.
     """
     from tideate_core.git import ABSENT, RefChange, change_refs
     from tideate_core.portable import inbox_git
@@ -50,9 +50,10 @@ async def land_branch(project: Project, run: str, remote: str) -> LandedBranch:
     (pushed,) = await change_refs(git, remote, [change])
     if not pushed.done:
         why = (
-            pushed.refused or f"it has the commit {short_id(pushed.now)} already; delete it, or take that one"
+            pushed.refused
+            or f"it has the commit {short_id(pushed.now)} already; delete that branch, or use it as it is"
         )
-        raise RemoteFailed(f"the branch {branch} on {label(remote)} cannot be made: {why}")
+        raise RemoteFailed(f"the branch {branch} cannot be pushed to {label(remote)}: {why}")
     return LandedBranch(branch, commit)
 
 

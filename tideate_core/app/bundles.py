@@ -33,7 +33,7 @@ GIT_WITHIN: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class BundleHere:
-    """A bundle beside a project."""
+    """A bundle compared with a project."""
 
     facts: BundleFacts
     has_base: bool | None
@@ -60,7 +60,7 @@ def make_bundle(project: Project, wanted: str, *, with_secrets: bool = False) ->
     :raises RunNotFound: no run has this id.
     :raises RunIsOwned: a living process has the run.
     :raises InvalidInput: the run cannot be moved, or it seems to hold secrets.
-    :raises WorkspaceError: content that the run wrote is known no more.
+    :raises WorkspaceError: content that the run wrote was not kept.
     """
     from tideate_core.portable import create_bundle
 
@@ -92,7 +92,7 @@ def save_bundle(name: str, content: bytes) -> Path:
 
 
 def load_bundle(name: str, stdin: BinaryIO) -> Bundle:
-    """Read and check a bundle; nothing of it is used.
+    """Read and check a bundle.
 
     :param name: a file; `STDIN` is stdin.
     :raises InvalidBundle: it is damaged or not a bundle.

@@ -129,9 +129,9 @@ async def locate_waiting(
         return found[0]
     named = ", ".join(f"{one.run[:12]} on {label(one.remote)}" for one in found[:5])
     raise InvalidInput(
-        f"several runs match: {named}; give more of the id"
+        f"several runs match: {named}; give more digits of the ID"
         if found
-        else f"no run {label(run)} waits in the inbox"
+        else f"no run {label(run)} waits in the inbox; `tideate inbox` lists the waiting runs"
     )
 
 
@@ -182,7 +182,9 @@ async def read_published(project: Project, found: Continuation) -> Bundle:
     inbox, _ = await _open(_root(project), (found.remote,), "none", project)
     bundle = await asyncio.to_thread(read_bundle, await inbox.bundle(found.refs))
     if bundle.run != found.run:
-        raise RefusedRef(f"the bundle of the run {found.run[:8]} is of another run")
+        raise RefusedRef(
+            f"the published run {found.run[:8]} has the bundle of another run; nothing was changed"
+        )
     return bundle
 
 
@@ -190,7 +192,7 @@ async def open_published(project: Project, bundle: Bundle, say: Callable[[str], 
     """Take up the bundle of a published run, unless the run is here; return the files that it changed.
 
     :param say: shows a message to the person.
-    :raises EditConflict: the files here and the changes of the run contradict each other.
+    :raises EditConflict: the files here conflict with the changes of the run.
     :raises RunIsHere: the run has continued both here and elsewhere.
     """
     from tideate_core.app.bundles import open_bundle
@@ -227,7 +229,7 @@ class Continuation:
 async def find_published(project: Project, remote: str, run: str, *, again: bool = False) -> Continuation:
     """Fetch a published run and its answer, and check both.
 
-    :param again: continue a run that was rewritten, or that others continue.
+    :param again: continue a rewritten run, or one that another machine continues.
     :raises RefusedRef: run or answer is invalid, was rewritten, or its signature does not count.
     """
     inbox, _ = await _open(_root(project), (remote,), "none", project)
@@ -240,8 +242,8 @@ async def find_published(project: Project, remote: str, run: str, *, again: bool
 async def take_published(project: Project, found: Continuation, *, again: bool = False) -> None:
     """Mark a published run as continued here; the first mark counts.
 
-    :param again: continue even if somebody else has begun to.
-    :raises RunTaken: somebody else continues the run.
+    :param again: continue even if another machine has begun to.
+    :raises RunTaken: another machine continues the run.
     """
     inbox, _ = await _open(_root(project), (found.remote,), "none", project)
     await inbox.take(found.remote, found.refs, found.asked, again=again)

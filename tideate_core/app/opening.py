@@ -96,7 +96,10 @@ async def _finish_openings(root: Path | None, say: Callable[[str], None], buffer
         place = Path.cwd() if root is None else root
         workspace = Workspace(place, private=private, buffers=buffers)
         for run in await finish_openings(private, Reader(private), workspace):
-            say(f"the opening of a bundle was interrupted; what it wrote of run {run[:8]} is reverted")
+            say(
+                f"the files of run {run[:8]} are reverted, because its bundle was not opened completely; "
+                "open it again"
+            )
     finally:
         os.close(lock)
 

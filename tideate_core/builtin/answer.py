@@ -23,7 +23,7 @@ UNRELIABLE = "edits of the demonstration model are applied only after a person's
 
 
 async def ask(step: StepContext) -> dict[str, Any]:
-    """Ask the question of the run; the question is stored, so that a rewritten ref changes nothing here."""
+    """Ask the question of the run, and store it: a later change of the ref has no effect here."""
     run, remote = str(step.inputs["run"]), str(step.inputs["remote"])
 
     async def fetch() -> dict[str, Any]:
@@ -32,7 +32,8 @@ async def ask(step: StepContext) -> dict[str, Any]:
         asked = await inbox.question(refs)
         if (author := await inbox.answered_by(refs, asked.question.n)) is not None:
             raise InvalidInput(
-                f"the question was answered by {label(author)} already; `tideate inbox` lists others"
+                f"{label(author)} answered the question already, so nothing was sent; `tideate inbox` lists "
+                "the waiting runs"
             )
         return _as_json(asked)
 

@@ -154,7 +154,7 @@ _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] =
             description="Answer the question of a run that waits in a remote's inbox",
             inputs={
                 "run": {"description": "The run, or the beginning of its id; see `tideate inbox`."},
-                "remote": {"default": "origin", "description": "The remote that has it."},
+                "remote": {"default": "origin", "description": "The remote that has the run."},
             },
         ),
         "answer",

@@ -123,7 +123,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "logout": Command("login:logout", "Delete the login or the key of a provider."),
     "inbox": Command(
         "inbox:app",
-        "List and answer questions of runs that wait on a remote; publish and prune runs.",
+        "List and answer questions of runs that wait in a git remote; publish and prune runs.",
     ),
     "machine": Command(
         "machine:app", "Check, draw, format and step through state machines (`.workflow` files)."
@@ -217,7 +217,7 @@ app = App(
     help="AI workflows that people can trust with their code.",
     help_format="plaintext",
     help_epilogue="Exit status: 0 done, 1 failed, 2 wrong usage or an invalid file, 3 declined or cancelled, "
-    "4 left at a gate, 130 interrupted.",
+    "4 left at a question, 130 interrupted.",
     default_parameter=Parameter(negative=(), show_default=False),
     version=f"tideate {__version__}",
 )

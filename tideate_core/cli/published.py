@@ -47,7 +47,7 @@ async def resume_published(
 ) -> int:
     """Continue a published run here with its recorded answer; return the exit status.
 
-    :param again: continue even if somebody else has begun to.
+    :param again: continue even if another machine has begun to.
     :param land: `branch` commits the changes to a branch, and pushes it.
     """
     found = await find_published(project, remote, run, again=again)
@@ -60,7 +60,7 @@ async def resume_published(
     await take_published(project, found, again=again)
     written = await open_published(project, bundle, note)
     if written:
-        note(f"brought along with the run: {', '.join(map(label, written))}")
+        note(f"written, with the earlier changes of the run: {', '.join(map(label, written))}")
     status = await _continue(project, found, interaction, changed)
     return await _finish(project, found, land, status)
 
@@ -68,7 +68,7 @@ async def resume_published(
 async def _continue(project: Project, found: Continuation, interaction: Interaction, changed: Changed) -> int:
     row = await _row(project, found.run)
     if row.ended:  # an earlier process continued it and could not remove it from the remote
-        note(f"run {short_id(found.run)} has ended here before")
+        note(f"run {short_id(found.run)} has already ended here")
         return DONE if row.status == "completed" else FAILED
     with_answers = replace(interaction, recorded=found.answers)
     return await run_to_end(
@@ -99,8 +99,8 @@ async def _may_open(project: Project, found: Continuation, bundle: Bundle, inter
         print_line(visible(line), console=messages())
     signed = "signed by an allowed key" if found.asked.signed else "its author is not verified"
     question = (
-        f"Open the run {short_id(found.run)} of {label(found.asked.by)} ({signed})? It continues here, with "
-        "the changes that it made before."
+        f"Open the run {short_id(found.run)} of {label(found.asked.by)} ({signed})? Its earlier changes "
+        "are written to your files, and it continues here."
     )
     return await confirmed(interaction.policy, "resume", question, found.run)
 

@@ -411,7 +411,7 @@ class CiConfig(_Section):
     """`[ci]`: runs without a terminal."""
 
     at_gate: Literal["ask", "leave"] = "ask"
-    """Question that needs a person: declined, or the run is published for a reviewer elsewhere."""
+    """At a question that needs a person: decline it, or publish the run for a reviewer elsewhere."""
     remote: str = Field(default="origin", min_length=1, max_length=1000)
     """Remote to which runs are published."""
 
@@ -429,7 +429,7 @@ class InboxConfig(_Section):
     sign: bool = False
     """Sign with `user.signingKey` even if `commit.gpgSign` is off."""
     allow: list[str] = Field(default_factory=list, max_length=1000)
-    """Keys and addresses whose signatures count; empty: whoever can push."""
+    """Keys and addresses whose signatures count; empty: no signature is needed."""
 
     @field_validator("allow")
     @classmethod

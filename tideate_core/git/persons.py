@@ -1,4 +1,4 @@
-"""Git as the person, in a bare repository of tideate's own: for refs that are exchanged with remotes.
+"""git with the person's settings, in a private bare repository, to exchange refs with remotes.
 
 The person's settings count as in the project, with their conditional includes. Of the settings of the
 project's own repository only addresses, names and headers count. Others start programs, or send credentials
@@ -113,9 +113,8 @@ class PersonsGit:
             local = Path(os.path.expanduser(remote))  # noqa: PTH111 never raises
             return [str(local.absolute())] if local.exists() else [remote]
         known = ", ".join(self.remotes)
-        raise WorkspaceError(
-            f"there is no remote {label(remote)}; {f'there is {label(known)}' if known else 'add one'}"
-        )
+        others = f"there is {label(known)}" if known else "`git remote add` adds one"
+        raise WorkspaceError(f"there is no remote {label(remote)}; {others}")
 
     def effective_addresses(self, remote: str) -> set[str]:
         """Return all addresses that git may use for a remote, as given and as settings rewrite them."""

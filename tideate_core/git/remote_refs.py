@@ -125,7 +125,7 @@ def _refuse(done: GitOutput, git: PersonsGit, remote: str, how: str) -> None:
 
 
 def _check_address(git: PersonsGit, remote: str) -> None:
-    """Reject a remote within the project: its author also wrote the hooks, which would run here."""
+    """Reject a remote within the project: git would run its hooks, which the project's author wrote."""
     for address in git.effective_addresses(remote):
         path = local_path(address)
         if path is not None and real_path(git.top / path).is_relative_to(git.top):

@@ -66,7 +66,7 @@ class Blobs:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A checked bundle; its paths are still places."""
+    """A checked bundle; `Relocation` has not resolved its paths yet."""
 
     manifest: Manifest
     rows: tuple[RunRows, ...]
@@ -147,7 +147,7 @@ def create_bundle(
     :raises RunNotFound: no run has this id.
     :raises RunIsOwned: a living process has the run.
     :raises InvalidInput: the run cannot be moved, or it seems to hold secrets.
-    :raises WorkspaceError: the journal is damaged, or content that the run wrote is known no more.
+    :raises WorkspaceError: the journal is damaged, or content that the run wrote was not kept.
     :raises StoreError: the store cannot be read.
     :raises OSError: the target cannot be written.
     """
@@ -182,9 +182,9 @@ def create_bundle(
 
 
 def read_bundle(source: BinaryIO) -> Bundle:
-    """Read and check a bundle; nothing of it is written.
+    """Read and check a bundle, without writing anything.
 
-    :raises InvalidBundle: it is damaged, too large, not a bundle, or of another version.
+    :raises InvalidBundle: it is damaged, too large, of another version, or not a bundle.
     :raises OSError: it cannot be read.
     """
     manifest, blobs, size = unpack_bundle(source)
@@ -206,9 +206,9 @@ def _check(bundle: Bundle) -> None:
     if any(draft.run not in runs or draft.blob not in bundle.blobs for draft in manifest.drafts):
         raise InvalidBundle("a draft is missing")
     if len({(draft.run, draft.name) for draft in manifest.drafts}) != len(manifest.drafts):
-        raise InvalidBundle("a draft of it is there twice")
+        raise InvalidBundle("it holds a draft twice")
     if len({copy.id for copy in manifest.copies}) != len(manifest.copies):
-        raise InvalidBundle("a guarded copy of it is there twice")
+        raise InvalidBundle("it holds a guarded copy twice")
     files = [file for record in manifest.journal for file in record.files]
     files += [file for copy in manifest.copies for file in copy.files]
     for file in files:
@@ -244,7 +244,7 @@ def _refuse_fixed(rows: Sequence[RunRows]) -> None:
     run = rows[0].run
     if run["parent_id"] is not None:
         raise InvalidInput(
-            f"run {run['id'][:8]} is a step of the run {run['parent_id'][:8]}; create a bundle of that one"
+            f"run {run['id'][:8]} is a step of the run {run['parent_id'][:8]}; create a bundle of that run"
         )
     if run["status"] in ENDED:
         return
@@ -308,7 +308,10 @@ def _changed(files: Sequence[PortableFile], blobs: Blobs) -> tuple[ChangedFile, 
     for file in files:
         for image in (file.before, file.after):
             if image.state.kind == "link" and leads_out(file.path, image.data):
-                raise InvalidInput(f"{file.path} is a link out of the project, which no bundle holds")
+                raise InvalidInput(
+                    f"{label(file.path)} is a link out of the project, which a bundle cannot hold; the "
+                    "bundle was not written"
+                )
     return tuple(
         ChangedFile(path=one.path, before=_image(one.before, blobs), after=_image(one.after, blobs))
         for one in files

@@ -1,4 +1,4 @@
-"""The file of a bundle: a digest over all, then one compressed frame of a manifest and of named blobs.
+"""The file of a bundle: a digest, then one compressed frame of a manifest and of named blobs.
 
 ::
 
@@ -6,7 +6,7 @@
     DIGEST (blake3 of all that follows)
     (zstd frame: length of the manifest, manifest, blobs in the manifest's order)
 
-A bundle is data of another person: sizes are bounded before anything is unpacked, and every name, digest and
+A bundle is untrusted data: sizes are bounded before anything is unpacked, and every name, digest and
 value is checked before anything is written.
 """
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from tideate_core.errors import InvalidBundle
+from tideate_core.errors import InvalidBundle, InvalidInput
 from tideate_core.workspace import name_problem
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _LENGTH: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Largest sizes of a bundle, in bytes if not said otherwise."""
+    """Largest sizes of a bundle, in bytes unless stated otherwise."""
 
     file: int = 256 << 20
     unpacked: int = 512 << 20
@@ -62,7 +62,7 @@ def _path(path: str) -> str:
 
 def _finite(number: float) -> float:
     if not math.isfinite(number):
-        raise ValueError("is no number")
+        raise ValueError("is not a number")
     return number
 
 
@@ -138,7 +138,7 @@ class Origin(Model):
 
     project: Name
     first_commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")] | None = None
-    """Tells copies of one repository; None outside of git."""
+    """Identifies copies of one repository; None outside of git."""
     base: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")] | None = None
     """Commit that was checked out."""
     made_at: Annotated[int, Field(ge=0, lt=2**53)]
@@ -169,7 +169,7 @@ class Rows(Model):
 
 
 class Manifest(Model):
-    """All of a bundle but its blobs."""
+    """All of a bundle except its blobs."""
 
     origin: Origin
     rows: Annotated[tuple[Rows, ...], Field(min_length=1, max_length=BOUNDS.runs)]
@@ -200,7 +200,7 @@ def write_bundle(target: BinaryIO, manifest: Manifest, blobs: Mapping[str, bytes
     """Write a bundle; returns its size in bytes.
 
     :param blobs: the contents that `manifest.blobs` names.
-    :raises InvalidBundle: it would be larger than a reader accepts.
+    :raises InvalidInput: it would be larger than a reader accepts.
     :raises OSError: the target cannot be written.
     """
     import zstandard
@@ -209,10 +209,13 @@ def write_bundle(target: BinaryIO, manifest: Manifest, blobs: Mapping[str, bytes
     parts = [len(head).to_bytes(_LENGTH, "big"), head, *(blobs[name] for name, _ in manifest.blobs)]
     whole = b"".join(parts)
     if len(head) > BOUNDS.manifest or len(whole) > BOUNDS.unpacked:
-        raise InvalidBundle(f"it would hold {len(whole) >> 20} MiB, more than {BOUNDS.unpacked >> 20}")
+        most = BOUNDS.unpacked >> 20
+        raise InvalidInput(
+            f"the bundle would hold {len(whole) >> 20} MiB, more than {most}; it was not written"
+        )
     body = zstandard.ZstdCompressor(level=10, write_checksum=True).compress(whole)
     if len(body) > BOUNDS.file - 1024:
-        raise InvalidBundle(f"it would have more than {BOUNDS.file >> 20} MiB")
+        raise InvalidInput(f"the bundle would have more than {BOUNDS.file >> 20} MiB; it was not written")
     start = MAGIC + str(FORMAT).encode() + b"\n" + _blake3(body).encode() + b"\n"
     target.write(start)
     target.write(body)
@@ -248,7 +251,7 @@ def _checked_body(data: bytes) -> memoryview:
         raise InvalidBundle("its first line is damaged")
     if int(version) != FORMAT:
         raise InvalidBundle(
-            f"it has the format {int(version)}, and this tideate knows {FORMAT}; update tideate here"
+            f"it has the format {int(version)}, and this tideate knows {FORMAT}", "update tideate here"
         )
     digest = data[len(line) + 1 : len(line) + 1 + _DIGEST_LINE]
     body = memoryview(data)[len(line) + 1 + _DIGEST_LINE :]

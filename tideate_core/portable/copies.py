@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidInput, ScratchUnavailable
 from tideate_core.snapshots import GuardedCopy, GuardSession, create_session
+from tideate_core.util.escaping import label
 from tideate_core.workspace import merge_image, read_image_nofollow
 
 if TYPE_CHECKING:
@@ -32,16 +33,17 @@ def copy_ids(rows: Sequence[RunRows]) -> list[str]:
 def read_copy(root: Path, copy: str) -> ScratchDifference | None:
     """Return the changes in a copy, None if it is gone; blocking, not in an event loop.
 
-    :raises InvalidInput: a change cannot be carried.
+    :raises InvalidInput: a bundle cannot hold a change.
     """
     try:
         difference = asyncio.run(GuardedCopy.attach(root, copy).difference())
     except ScratchUnavailable:
         return None
     if difference.modes:
+        names = ", ".join(map(label, list(difference.modes)[:5]))
         raise InvalidInput(
-            f"the agent changed the permissions of {', '.join(list(difference.modes)[:5])}, which no bundle "
-            "holds yet; land its work here"
+            f"the agent changed the permissions of {names}, which a bundle cannot hold; resume "
+            "the run here, and review the agent's work first"
         )
     return difference
 

@@ -24,7 +24,7 @@ _CONFIRMED: Final = ".confirm:"
 
 @dataclass(frozen=True, slots=True)
 class BundleFacts:
-    """Facts about a bundle; texts are another person's and have to be escaped."""
+    """Facts about a bundle; texts are untrusted and have to be escaped."""
 
     run: str
     workflow: str

@@ -1,4 +1,4 @@
-"""The inbox of a project: publish runs that wait, answer their questions, and take runs up again."""
+"""The inbox of a project: publish runs that wait, answer their questions, and continue them."""
 
 from __future__ import annotations
 
@@ -61,11 +61,12 @@ RUN_FILES: Final[Mapping[str, int]] = {
     "QUESTION.md": 64 << 20,
     "changes.diff": 64 << 20,
 }
-"""Files of a published run, with their most bytes."""
+"""Maximum bytes of each file of a published run."""
 ANSWER_FILES: Final[Mapping[str, int]] = {ANSWER: 32 << 20}
 TAKEN_FILES: Final[Mapping[str, int]] = {TAKEN: 1 << 16}
+NO_RUN: Final = "no such run; `tideate inbox` lists the waiting runs"
 MOST_RUNS: Final = 1_000
-"""Published runs that are listed."""
+"""Maximum number of listed runs."""
 _PREFIX: Final = re.compile(r"[0-9a-f]{4,32}")
 NOTES: Final = "inbox"
 GIT: Final = "inbox/git"
@@ -73,7 +74,7 @@ GIT: Final = "inbox/git"
 
 @dataclass(frozen=True, slots=True)
 class FetchedQuestion:
-    """A question as a remote has it."""
+    """A published question."""
 
     question: Question
     commit: str
@@ -120,7 +121,7 @@ class _Notes:
 
 
 class Inbox:
-    """The refs of a project's remotes.
+    """The published runs in a project's remotes.
 
     :param git: opened at `GIT` in the private state.
     :param private: the project's private state.
@@ -186,7 +187,7 @@ class Inbox:
         found = sort_refs(await list_refs(self._git, remote, patterns, terminal=self._terminal)).runs
         if len(found) != 1:
             named = ", ".join(run[:12] for run in sorted(found)[:5])
-            why = f"several runs: {named}" if found else "no such run; `tideate inbox` lists those that wait"
+            why = f"several runs: {named}; give more digits" if found else NO_RUN
             raise RemoteFailed(f"{label(prefix)} on the remote {label(remote)}: {why}")
         refs = await self.refs_of(remote, next(iter(found)))
         if refs is None:
@@ -234,7 +235,7 @@ class Inbox:
         except RefusedRef as error:
             ref = answer_ref(refs.space, refs.run, asked.question.n)
             raise RefusedRef(
-                f"{error}; `git push REMOTE :{ref}` removes it, so that somebody else can answer"
+                f"{error}; `git push REMOTE :{ref}` removes it, so that the question can be answered again"
             ) from error
 
     async def _checked_answer(self, commit: str, asked: FetchedQuestion) -> FetchedAnswer:
@@ -245,7 +246,7 @@ class Inbox:
         return FetchedAnswer(answer, commit, sealed.by)
 
     async def answered_by(self, refs: RunRefs, n: int) -> str | None:
-        """Return who answered a question, valid or not; None if there is no answer."""
+        """Return the author of the answer, valid or not; None if there is no answer."""
         if (commit := refs.answers.get(n)) is None:
             return None
         try:
@@ -303,7 +304,7 @@ class Inbox:
 
         :param refs: the present refs of the run; see `next_question`.
         :raises RemoteFailed: git cannot reach the remote, or it refuses the refs.
-        :raises RefusedRef: somebody else published the run meanwhile.
+        :raises RefusedRef: another person or process published the run meanwhile.
         """
         run = question.run
         if refs is not None and await self._is_same(refs, question):
@@ -341,14 +342,17 @@ class Inbox:
             if pushed.done:
                 return space
             if pushed.now != expected:
-                raise RefusedRef(f"somebody else published the run {run[:8]} meanwhile; list it again")
+                raise RefusedRef(
+                    f"another process published the run {run[:8]} meanwhile, so nothing was published; "
+                    "`tideate inbox` shows its state"
+                )
             refused = pushed.refused
         raise RemoteFailed(f"the remote {label(remote)} refuses {label(run_ref(spaces[-1], run))}: {refused}")
 
     # -- answering --------------------------------------------------------------------------------------
 
     async def send(self, remote: str, asked: FetchedQuestion, decision: Decision) -> FetchedAnswer | None:
-        """Publish an answer; None if it counts, else the answer that was first.
+        """Publish an answer; return None if it counts, else the earlier answer.
 
         :raises RemoteFailed: git cannot reach the remote, or it refuses the ref.
         :raises RefusedRef: the question is no longer open.
@@ -361,7 +365,7 @@ class Inbox:
             if refs is None or refs.commit != asked.commit:
                 raise RefusedRef(
                     f"question {question.n} of run {run[:8]} is no longer open: the run was continued, "
-                    "published anew or removed; nothing was sent"
+                    "replaced or removed; nothing was sent"
                 )
             name, mail = await identity(self._git)
             answer = Answer.of_decision(question, asked.commit, decision, f"{name} <{mail}>", now_ms())
@@ -406,16 +410,16 @@ class Inbox:
         if not notes.commits or refs.commit in notes.commits or notes.n in refs.taken:
             return
         raise RefusedRef(
-            f"the run {refs.run[:8]} was rewritten on the remote: it is not what this machine published, and "
-            "nobody took it up; --again continues it, "
+            f"the run {refs.run[:8]} was rewritten on the remote: it differs from the run that this machine "
+            "published, and no machine continued it; --again continues it, "
             f"`git push REMOTE :{run_ref(refs.space, refs.run)}` removes it"
         )
 
     async def take(self, remote: str, refs: RunRefs, asked: FetchedQuestion, *, again: bool) -> None:
         """Mark that the run is continued here; the first mark counts.
 
-        :param again: continue even if somebody else has begun to.
-        :raises RunTaken: somebody else continues the run.
+        :param again: continue even if another machine has begun to.
+        :raises RunTaken: another machine continues the run.
         """
         run, n = refs.run, asked.question.n
         notes = self._notes(run)
@@ -513,7 +517,7 @@ def now_ms() -> int:
 async def waiting_questions(
     inbox: Inbox, fetched: RemoteInbox
 ) -> list[tuple[RunRefs, FetchedQuestion | str]]:
-    """Return the questions of fetched runs; the reason in place of one that is invalid."""
+    """Return the questions of fetched runs; for an invalid question, the reason."""
     found: list[tuple[RunRefs, FetchedQuestion | str]] = []
     for refs in [*fetched.runs.values()][:MOST_RUNS]:
         try:

@@ -56,7 +56,7 @@ class RemoteInbox:
     orphaned: Mapping[str, str]
     """Answers and marks without a run, with their commits."""
     unknown: int = 0
-    """Other refs at the same places."""
+    """Other refs with the same prefixes."""
 
 
 def run_ref(space: Namespace, run: str) -> str:

@@ -2,10 +2,10 @@
 
 ``PRIVATE/portable/opening/RUN/`` exists from before the first write until after the rows are in the store::
 
-    state.json      runs, and how to tell whether the rows are in the store
+    state.json      runs, and the mark that tells whether the rows are in the store
     journal/RUN/    the write of the project's files, to revert it
     new/            journals and drafts of the runs, until they are swapped in
-    old/            those that they replace
+    old/            the replaced journals and drafts
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def openings(private: Path) -> list[Path]:
 
 
 def lock_openings(private: Path) -> int | None:
-    """Return a descriptor that keeps other openings away until it is closed; None while there is one.
+    """Lock the openings; return the descriptor to close, or None if another process has the lock.
 
     :raises WorkspaceError: the lock cannot be made.
     """
@@ -56,7 +56,7 @@ def lock_openings(private: Path) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Places of one opening.
+    """Files of one opening.
 
     :param private: private state of the project.
     """
@@ -133,7 +133,7 @@ class Opening:
         self.end()
 
     def is_of(self, root: Path | None) -> bool:
-        """Tell whether it was begun for these files: directories outside of projects share one state."""
+        """Tell whether it is an opening of this directory: directories outside of projects share a state."""
         return not (self.place / STATE).is_file() or self._state()["root"] == _named(root)
 
     def is_done(self, reader: Reader) -> bool:

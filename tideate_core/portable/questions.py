@@ -1,4 +1,4 @@
-"""Published questions and answers: their JSON forms, validated as data of strangers."""
+"""Published questions and answers: their JSON forms, validated as untrusted data."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ class _Executed(_Strict):
 
 
 class Question(_Strict):
-    """A question that a run left, complete: a reviewer needs nothing else."""
+    """The complete question of a published run: a reviewer needs nothing else."""
 
     format: Literal[1] = 1
     run: RunId
@@ -358,7 +358,7 @@ class Answer(_Strict):
 
 
 class Taken(_Strict):
-    """Mark of the person who continues a run."""
+    """Mark that a person or job continues a run."""
 
     format: Literal[1] = 1
     run: RunId

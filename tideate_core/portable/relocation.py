@@ -1,4 +1,4 @@
-"""Paths of this machine in a run's values, as places that another machine can resolve.
+"""Paths of this machine in a run's values, as *places* that another machine can resolve.
 
 Only texts that are a path as a whole are changed: the project's root and the home directory, and paths below
 them. Other texts of people, models and tools stay as they are.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _ROOT: Final = "\0root"
 _HOME: Final = "\0home"
 _PLAIN: Final = "\0="
-"""Marks a text that begins with the sign of a place itself."""
+"""Escapes a text that begins with the sign of a place."""
 _LONGEST: Final = 4096
 
 

@@ -1,4 +1,4 @@
-"""Rows of runs in a bundle: written with places instead of paths, and checked as another person's data."""
+"""Rows of runs in a bundle: written with places instead of paths, and checked as untrusted data."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def unpack_rows(packed: Sequence[Rows], blobs: Mapping[str, bytes], version: str
     for one in rows:
         parent = one.run["parent_id"]
         if one.id in seen or (parent is None) is bool(seen) or (parent is not None and parent not in seen):
-            raise InvalidBundle("its runs are not one run with the runs within it")
+            raise InvalidBundle("its runs are not one run with its nested runs")
         seen.add(one.id)
     return rows
 
@@ -145,7 +145,10 @@ def _check_columns(packed: Rows, version: str) -> None:
     known = [(RUN, packed.run)]
     known += [(TABLES.get(table, {}), row) for table, rows in packed.tables.items() for row in rows]
     if any(row.keys() != columns.keys() for columns, row in known):
-        raise InvalidBundle(f"its rows have other columns than this version knows; tideate {version} made it")
+        raise InvalidBundle(
+            f"its rows have other columns than this version knows; tideate {version} made it",
+            "use the same version of tideate on both machines",
+        )
 
 
 def _row(row: Mapping[str, Any], columns: Mapping[str, str], blobs: Mapping[str, bytes]) -> dict[str, Any]:
@@ -232,7 +235,7 @@ def _unique(rows: Sequence[Mapping[str, Any]], *names: str) -> None:
 
 
 def arrived_rows(rows: RunRows, relocation: Relocation, root: str) -> RunRows:
-    """Return the rows of a run for this machine; the run keeps no right that its own machine gave it.
+    """Return the rows of a run for this machine, without the rights that its own machine gave the run.
 
     :raises InvalidBundle: a place in it leads out of its directory.
     """

@@ -33,9 +33,9 @@ def refuse_secrets(
     blobs: Mapping[str, bytes],
     question: dict[str, Any] | None,
 ) -> None:
-    """Refuse a bundle with probable secrets that the base commit does not have already; blocking.
+    """Reject a bundle with probable secrets that the base commit does not have; blocking.
 
-    :raises InvalidInput: names where they are.
+    :raises InvalidInput: the message names the places.
     """
     found: dict[str, set[str]] = {}
     for place, value in [
@@ -54,7 +54,7 @@ def refuse_secrets(
         more = f" and {len(places) - MOST_SHOWN} more places" if len(places) > MOST_SHOWN else ""
         raise InvalidInput(
             f"the run seems to hold secrets: {', '.join(places[:MOST_SHOWN])}{more}. Nothing was written; "
-            "--with-secrets includes them, and whoever gets the bundle can read them"
+            "with --with-secrets, everyone who gets the bundle can read them"
         )
 
 
@@ -96,7 +96,7 @@ def _drafts(drafts: Sequence[Draft], blobs: Mapping[str, bytes]) -> Iterator[tup
 
 
 def _lines_of_base(root: Path, base: str | None, lines: set[str]) -> list[str]:
-    """Return the lines of the base commit that are equal to suspicious ones, or part of them."""
+    """Return the lines of the base commit that are equal to suspicious ones, or to a part of one."""
     wanted = sorted(line for line in lines if line and "\n" not in line)[:MOST_LINES]
     if base is None or not wanted:
         return []

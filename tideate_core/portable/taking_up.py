@@ -1,4 +1,4 @@
-"""Take up a bundle: the run is in this project as a whole, with its files and drafts, or not at all."""
+"""Take up a bundle: add the run with its files and drafts to this project, completely or not at all."""
 
 from __future__ import annotations
 
@@ -72,15 +72,14 @@ async def take_up(
     :param on_write: called before the first write.
     :raises RunIsHere: the run is in this project and has continued.
     :raises RunIsOwned: a living process has the run.
-    :raises EditConflict: the files here and the changes of the run contradict each other; nothing was
-        changed.
+    :raises EditConflict: the files here conflict with the changes of the run; nothing was changed.
     :raises InvalidBundle: the bundle contradicts the runs of this project; nothing was changed.
     :raises WorkspaceError: a file cannot be written, or another opening is under way.
     :raises StoreError: the rows cannot be written; everything was reverted.
     """
     lock = lock_openings(store.private)
     if lock is None:
-        raise WorkspaceError("another process is opening a bundle in this project; wait for its end")
+        raise WorkspaceError("another process is opening a bundle in this project; try again after its end")
     try:
         taking = _TakingUp(store, workspace, bundle)
         await finish_openings(store.private, store.reader(), workspace)
@@ -130,13 +129,14 @@ class _TakingUp:
     def _before(self, known: Sequence[str]) -> dict[Path, FileImage]:
         """Return the files without the changes that the run made here before it left.
 
-        :raises EditConflict: they cannot be taken out.
+        :raises EditConflict: these changes cannot be rolled back.
         """
         records = Journal(self._store.private).records(*known) if known else []
         plan = plan_rollback(self._root, records, None)
         if plan.conflicts:
             raise EditConflict(
-                f"{_listed(plan.reasons)}: changed here since the run wrote there; nothing was changed"
+                f"changed since the run wrote to them, so nothing was changed: {_listed(plan.reasons)}; "
+                "revert the later changes, or open the bundle in another clone"
             )
         return {file.path: file.after for file in plan.files}
 
@@ -151,11 +151,13 @@ class _TakingUp:
 
     def _refuse_conflicts(self, merged: MergedJournals, unsaved: Sequence[str]) -> None:
         conflicts = dict(merged.conflicts)
-        conflicts |= {name: "has unsaved changes in the editor" for name in merged.written if name in unsaved}
+        conflicts |= {
+            name: "has unsaved changes; save or discard them" for name in merged.written if name in unsaved
+        }
         if conflicts:
             raise EditConflict(
-                f"{_listed(conflicts)}; nothing was changed. Put these files into the state that the run "
-                "began with, or open the bundle in a work tree of its base commit with `--worktree DIR`"
+                f"{_listed(conflicts)}; nothing was changed. Restore these files as they were before the "
+                "run, or use a work tree of its base commit: `tideate bundle open FILE --worktree DIR`"
             )
 
     async def _write(
@@ -183,7 +185,7 @@ class _TakingUp:
         await asyncio.to_thread(keep_copies, rows, list(made.values()), at)
 
     async def _make_copies(self, copies: dict[str, dict[str, FileImage | None]]) -> dict[str, GuardedCopy]:
-        """Make the guarded copies; without one, its agent begins anew."""
+        """Make the guarded copies; an agent without its copy starts again."""
         root = self._workspace.root
         made: dict[str, GuardedCopy] = {}
         if root is None:
@@ -226,14 +228,21 @@ def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
     here = _family(reader, bundle.run)
     for one in bundle.rows:
         if one.id not in here and _exists(reader, one.id):
-            raise InvalidBundle(f"it holds the run {one.id[:8]}, which is another one here")
+            raise InvalidBundle(
+                f"its run {one.id[:8]} is part of another run here", "open it in another clone"
+            )
     if not here:
         return None
     run = reader.run(bundle.run)
     if run.lease is not None and run.lease.alive:
-        raise RunIsOwned(f"run {run.id[:8]} is being run by process {run.lease.pid}; end that process first")
+        raise RunIsOwned(
+            f"run {run.id[:8]} is being run by process {run.lease.pid}, so nothing was changed; "
+            "end that process first"
+        )
     if run.parent is not None:
-        raise InvalidBundle(f"its run {bundle.run[:8]} is a step of another run here")
+        raise InvalidBundle(
+            f"its run {bundle.run[:8]} is a step of another run here", "open it in another clone"
+        )
     theirs = bundle.rows[0].events
     ours = [(event.name, event.at) for event in reader.events(bundle.run)]
     their_memos = {(row["step_id"], row["key"]) for row in bundle.rows[0].tables["workflow_memos"]}
@@ -242,11 +251,11 @@ def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
         if theirs == ours[: len(theirs)]:
             raise RunIsHere(
                 f"run {bundle.run[:8]} is here already and has continued since this bundle was made; "
-                f"`tideate show {bundle.run[:8]}` shows it, nothing was changed"
+                f"nothing was changed, and `tideate show {bundle.run[:8]}` shows it"
             )
         raise RunIsHere(
             f"run {bundle.run[:8]} has continued both here and where this bundle was made, and only one can "
-            f"count; nothing was changed. `tideate rollback {bundle.run[:8]}` takes the changes here back",
+            "count; nothing was changed. To continue the run of the bundle, open it in another clone",
             diverged=True,
         )
     return here

@@ -261,7 +261,10 @@ class EscapeReport:
         """Sentences for the user; control characters are not escaped."""
         said = []
         if self.full:
-            said.append(f"ended the program: {self.full}; `max_mib` under [agents.NAME] is its limit")
+            said.append(
+                f"ended the program, and kept its changes: {self.full}; "
+                "`max_mib` under [agents.NAME] is its limit"
+            )
         if self.outside:
             kinds = [f"{one.path}{' (deleted)' if one.deleted else ''}" for one in self.named]
             more = f" and {self.outside - len(kinds):,} more" if self.outside > len(kinds) else ""

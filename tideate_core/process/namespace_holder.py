@@ -58,7 +58,7 @@ OWN_PID_MAX, LOWEST_PID_MAX = (6, 14), 301
 LOOK = 2.0
 """Seconds between two looks at the running programs."""
 LOOK_AT_DISK = 0.25
-"""Seconds between two looks at the free space, which are cheap."""
+"""Seconds between two checks of the free space, which are cheap."""
 COUNT_AGAIN, SHARE = 60.0, 50
 """Seconds until the changes are counted again, and their multiple of the time that counting takes."""
 MOST_COUNTED, BETWEEN = 2_000_000, 1_000

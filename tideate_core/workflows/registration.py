@@ -107,7 +107,7 @@ def check_kept(kept: Registration, find: Callable[[str], Registration], *, opene
     """Check that a run can and may continue with its stored definition.
 
     :param find: returns a workflow by name, trusted or not.
-    :param opened: the run came in a bundle, whose definition nobody trusted here.
+    :param opened: the run came in a bundle, whose definition has no trust here.
     :raises InvalidDefinition: it has no handlers, or its file is no longer trusted; the message continues
         "the definition …".
     :raises ConfigError: the record of trusted files cannot be read.
@@ -119,7 +119,9 @@ def check_kept(kept: Registration, find: Callable[[str], Registration], *, opene
         raise InvalidDefinition(f"has no handler for: {', '.join(missing)}")
     if opened:
         if reason := _effect(kept, find, set()):
-            raise InvalidDefinition(f"came in a bundle, is not the one of this project, and {reason}")
+            raise InvalidDefinition(
+                f"came in a bundle, differs from the workflow of this project, and {reason}"
+            )
         return
     root, path = _project_of(kept), kept.path
     if root is None or path is None or name_in_project(root, path) in Trust(root).names():

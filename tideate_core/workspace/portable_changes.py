@@ -1,6 +1,6 @@
 """A run's journal in a portable form, merged with the files of another tree.
 
-The journal of the other tree gets the images of that tree, so that a rollback there is as exact as here.
+The journal of the other tree gets the images of that tree, so that a rollback there is exact.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class PortableJournal:
 def portable_journal(root: Root, records: Sequence[Record]) -> PortableJournal:
     """Return the records of a run with all images; blocking.
 
-    :raises WorkspaceError: the journal is damaged, or the content that the run wrote is known no more.
+    :raises WorkspaceError: the journal is damaged, or the content that the run wrote was not kept.
     """
     reading = _Reading(root, records)
     done = PortableJournal(left=reading.left)
@@ -127,8 +127,8 @@ class _Reading:
             raise WorkspaceError(f"{entry.path} cannot be read: {error.strerror}") from error
         if not holds(data, entry.after.digest):
             raise WorkspaceError(
-                f"{entry.path} was changed since the run wrote it, and what the run wrote is not text or is "
-                "too large to be kept; restore the file as the run wrote it"
+                f"{entry.path} was changed since the run wrote it, and the content of the run was not kept: "
+                "it is not text, or is too large; restore the file as the run wrote it"
             )
         return data
 
@@ -143,7 +143,9 @@ class _Reading:
             return None
         text, after = record.text_before(entry), record.text_after(entry)
         if after is None:
-            raise WorkspaceError(f"{path} is too large: what the run wrote to its buffer was not kept")
+            raise WorkspaceError(
+                f"{path} is too large: the text that the run wrote to its buffer was not kept"
+            )
         images = record.saved_file_images(entry)
         if images is not None:
             return PortableFile(

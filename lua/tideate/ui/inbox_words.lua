@@ -90,7 +90,7 @@ end
 ---@return string
 function M.opening(one, is_taken)
   local author = one.signed and 'signed by an allowed key' or 'its author is not verified'
-  local words = ('Open the run %s of %s (%s)? It continues here, with the changes that it made before.'):format(M.name(one), text.name(one.by), author)
+  local words = ('Open the run %s of %s (%s)? Its earlier changes are written to your files, and it continues here.'):format(M.name(one), text.name(one.by), author)
   return is_taken and words .. '\nAnother person or job continues this run already: it would run twice.' or words
 end
 

@@ -78,7 +78,7 @@ def create(
     if out == "-" and (json or sys.stdout.isatty()):
         raise InvalidInput("`-o -` writes the bundle itself to stdout: pipe it, without --json")
     if out is not None and out != "-" and (not out or out.startswith("-")):
-        raise InvalidInput(f"-o needs the name of a file, not {out!r}; one such is ./{out or 'run'}")
+        raise InvalidInput(f"-o needs the name of a file, not {out!r}; for example, ./{out or 'run'}")
     facts, content = make_bundle(open_project(root), run, with_secrets=with_secrets)
     if out == "-":
         sys.stdout.buffer.write(content)
@@ -89,7 +89,7 @@ def create(
         return DONE
     print_text(str(path))
     for name in facts.left:
-        print_message(f"not in the bundle, because it is no file of the project: {label(name)}", "yellow")
+        print_message(f"not in the bundle, because it is not a file of the project: {label(name)}", "yellow")
     print_message(
         f"{facts.size / 1024:,.0f} KiB; `tideate bundle open FILE` opens it in a copy of the project"
     )
@@ -99,7 +99,7 @@ def create(
 @app.command
 @report_errors
 def show(file: File, /, *, json: Json = False, root: Root = None) -> int:
-    """Show the run in a bundle, and how this project differs; nothing is written."""
+    """Show the run in a bundle, and the differences of this project; nothing is written."""
     project = open_project(root)
     here = beside_project(load_bundle(file, sys.stdin.buffer), project)
     if json:
@@ -120,7 +120,7 @@ def open_(
         Parameter(
             name="--worktree",
             metavar="DIR",
-            help="Open it in a new git work tree of the commit that the run began with.",
+            help="Open it in a new git work tree of the bundle's base commit.",
         ),
     ] = None,
     yes: Yes = None,
@@ -129,7 +129,7 @@ def open_(
 ) -> int:
     """Open a bundle: the run becomes a run of this project, and its changes are written to the files.
 
-    Changes of the same files here are merged. If they contradict each other, nothing is written.
+    Your changes of the same files are merged. On a conflict, nothing is written.
     """
     log_to_file()
     project = open_project(root)

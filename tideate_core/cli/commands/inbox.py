@@ -112,7 +112,7 @@ def show(run: Waiting, remote: Remotes | None = None, /, *, json: Json = False, 
 def answer(
     run: Waiting, remote: Remotes | None = None, /, *, yes: Yes = None, json: Json = False, root: Root = None
 ) -> int:
-    """Answer the question of a waiting run, in the same dialogs as if it ran here.
+    """Answer the question of a waiting run, as if the run were here.
 
     Nothing of the run is executed here. The first answer counts.
     """
@@ -120,7 +120,9 @@ def answer(
 
     interaction = Interaction(yes, json)
     if not interaction.asks and yes is not True:
-        raise InvalidInput("there is no terminal to ask on; --yes accepts what needs no person")
+        raise InvalidInput(
+            "there is no terminal to ask on, so nothing was sent; --yes accepts without a review"
+        )
     log_to_file()
     return run_async(_answer(open_project(root), run, _named(remote), interaction))
 
@@ -137,7 +139,7 @@ def send(
     ] = False,
     root: Root = None,
 ) -> int:
-    """Publish a run that waits here, for a reviewer elsewhere; exit status 4 if it was published."""
+    """Publish a waiting run for a reviewer elsewhere; exit status 4 if it was published."""
     log_to_file()
     return run_async(_send(open_project(root), run, remote, with_secrets=with_secrets))
 
@@ -145,7 +147,7 @@ def send(
 @app.command
 @report_errors
 def prune(*remotes: Remotes, json: Json = False, root: Root = None) -> int:
-    """Remove runs that have ended here from the remotes, and answers without a run."""
+    """Remove from the remotes the runs that have ended here, and answers without a run."""
     removed = run_async(prune_inbox(open_project(root), remotes, terminal=_terminal()))
     if json:
         print_json({"ok": True, "removed": removed})
@@ -172,7 +174,9 @@ async def _answer(project: Project, run: str, remotes: tuple[str, ...], interact
         raise InvalidInput(f"the question of run {short_id(one.run)} cannot be answered: {one.message}")
     if one.answered_by is not None:
         who = label(one.answered_by)
-        raise InvalidInput(f"{who} answered the question of run {short_id(one.run)} already")
+        raise InvalidInput(
+            f"{who} answered the question of run {short_id(one.run)} already; nothing was sent"
+        )
     request = RunRequest(name="answer", inputs={"run": one.run, "remote": one.remote})
     return await run_to_end(
         project, build_catalog(project.root), interaction, lambda runner: runner.run(request)
@@ -196,7 +200,7 @@ async def _send(project: Project, wanted: str, remote: str | None, *, with_secre
     if result is None or interruption.happened:
         return interruption.status
     if front.left is None:
-        note(f"run {short_id(run.id)} asked nothing, and has ended; nothing was published")
+        note(f"run {short_id(run.id)} ended without a question; nothing was published")
         return DONE if result.ok else FAILED
     return await publish_left(project, run.id, front.left, remote=remote, with_secrets=with_secrets)
 

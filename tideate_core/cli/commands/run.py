@@ -340,7 +340,7 @@ def resume(
     ] = None,
     again: Annotated[
         bool,
-        Parameter(name="--again", help="With --from: continue it even if somebody else has begun to."),
+        Parameter(name="--again", help="With --from: continue it even if another machine has begun to."),
     ] = False,
     land: Annotated[
         Literal["branch"] | None,

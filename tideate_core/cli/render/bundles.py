@@ -32,7 +32,7 @@ def bundle_lines(here: BundleHere) -> Iterator[str]:
     yield f"base      {_base(here)}"
     yield from _named("wrote", facts.written)
     yield from _named("read", facts.read)
-    yield from _named("differ", here.differs, " here; a merge or the next step sees the content here")
+    yield from _named("differ", here.differs, " here; a merge or the next step uses the content here")
     yield from _named("left out", facts.left)
     for words in here.executed:
         yield f"caution   {label(words)}"
