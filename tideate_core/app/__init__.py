@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.app.branch_landing import (
+        LandedBranch as LandedBranch,
+        land_branch as land_branch,
+    )
     from tideate_core.app.commit import (
         CommitPlan as CommitPlan,
         commit_run as commit_run,
@@ -53,7 +57,9 @@ if TYPE_CHECKING:
         find_published as find_published,
         list_inbox as list_inbox,
         locate_waiting as locate_waiting,
+        open_published as open_published,
         prune_inbox as prune_inbox,
+        publish_run as publish_run,
         read_question as read_question,
         remove_published as remove_published,
         take_published as take_published,

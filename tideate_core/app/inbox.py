@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.errors import InvalidInput, RemoteFailed, WorkspaceError
+from tideate_core.errors import InvalidInput, RefusedRef, RemoteFailed, RunIsHere, WorkspaceError
 from tideate_core.project import make_project_state
 from tideate_core.util.escaping import label
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.app.wiring import Project
+    from tideate_core.engine import ConfirmationRequest
     from tideate_core.git import Terminal
-    from tideate_core.portable import FetchedAnswer, FetchedQuestion, Inbox, RemoteInbox, RunRefs
+    from tideate_core.portable import FetchedAnswer, FetchedQuestion, Inbox, Published, RemoteInbox, RunRefs
     from tideate_core.workflows import Decision
 
 
@@ -114,6 +115,65 @@ async def locate_waiting(
         if found
         else f"no run {label(run)} waits in the inbox"
     )
+
+
+async def publish_run(
+    project: Project,
+    run: str,
+    request: ConfirmationRequest,
+    remote: str,
+    *,
+    with_secrets: bool = False,
+    terminal: Terminal = "none",
+) -> Published:
+    """Publish a run that was left at a question.
+
+    :param run: the outermost run, which no process has.
+    :param with_secrets: publish it even if it seems to hold secrets.
+    :raises WorkspaceError: the remote cannot be reached or refuses it; the run waits here.
+    :raises InvalidInput: the run cannot be moved, or it seems to hold secrets.
+    """
+    from io import BytesIO
+
+    from tideate_core.portable import create_bundle
+
+    root = _root(project)
+    inbox, _ = await _open(root, (remote,), terminal, project)
+    question, refs = await inbox.next_question(remote, run, request, root.name)
+    target = BytesIO()
+    await asyncio.to_thread(
+        create_bundle,
+        root,
+        project.private,
+        run,
+        target,
+        question=question.model_dump(mode="json"),
+        with_secrets=with_secrets,
+    )
+    return await inbox.publish(remote, question, target.getvalue(), refs)
+
+
+async def open_published(project: Project, found: Continuation) -> tuple[str, ...]:
+    """Take up the bundle of a published run, unless the run is here; return the files that it changed.
+
+    :raises EditConflict: the files here and the changes of the run contradict each other.
+    :raises InvalidBundle: the bundle is damaged.
+    """
+    from tideate_core.app.opening import open_store
+    from tideate_core.portable import read_bundle, take_up
+
+    root = _root(project)
+    inbox, _ = await _open(root, (found.remote,), "none", project)
+    bundle = await asyncio.to_thread(read_bundle, await inbox.bundle(found.refs))
+    if bundle.run != found.run:
+        raise RefusedRef(f"the bundle of the run {found.run[:8]} is of another run")
+    store = await asyncio.to_thread(open_store, root)
+    try:
+        return (await take_up(store, project.workspace, bundle)).written
+    except RunIsHere:
+        return ()  # it was opened before, and has continued here
+    finally:
+        await asyncio.to_thread(store.close)
 
 
 @dataclass(frozen=True, slots=True)

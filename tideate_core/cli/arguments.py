@@ -176,6 +176,17 @@ Wait = Annotated[
 Yes = Annotated[
     bool | None, Parameter(name="--yes", negative="--no", help="Accept every confirmation; --no declines.")
 ]
+AtGate = Annotated[
+    Literal["ask", "leave"] | None,
+    Parameter(
+        name="--at-gate",
+        help="At a question that needs a person: ask here, or leave the run for a reviewer elsewhere, with "
+        "exit status 4. Default: `[ci] at_gate` without a terminal, else ask.",
+    ),
+]
+Remotes = Annotated[
+    str, Parameter(name="REMOTE", help="Name or address of a remote. Default: all remotes of the project.")
+]
 Called = Annotated[
     str | None,
     Parameter(name="--name", help="Name of the workflow on stdin; its tokens depend on the name."),

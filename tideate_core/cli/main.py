@@ -123,6 +123,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "tideate login [OPTIONS] [PROVIDER]",
     ),
     "logout": Command("login:logout", "Delete the login or the key of a provider."),
+    "inbox": Command(
+        "inbox:app",
+        "List and answer questions of runs that wait on a remote; publish and prune runs.",
+    ),
     "machine": Command(
         "machine:app", "Check, draw, format and step through state machines (`.workflow` files)."
     ),
@@ -231,7 +235,7 @@ app = App(
     help="AI workflows that people can trust with their code.",
     help_format="plaintext",
     help_epilogue="Exit status: 0 done, 1 failed, 2 wrong usage or an invalid file, 3 declined or cancelled, "
-    "130 interrupted.",
+    "4 left at a gate, 130 interrupted.",
     default_parameter=Parameter(negative=(), show_default=False),
     version=f"tideate {__version__}",
 )
@@ -241,6 +245,7 @@ WITH_VALUE: Final = frozenset(
         "--agent",
         "--agents",
         "--arguments",
+        "--at-gate",
         "--budget",
         "--client-id",
         "--concurrency",
@@ -251,9 +256,11 @@ WITH_VALUE: Final = frozenset(
         "--drain",
         "--each",
         "--format",
+        "--from",
         "--input",
         "--keep",
         "--key",
+        "--land",
         "--limit",
         "--message",
         "--models",

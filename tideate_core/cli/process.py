@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-DONE, FAILED, USAGE, DECLINED, SIGNALLED, INTERRUPTED = 0, 1, 2, 3, 128, 130
+DONE, FAILED, USAGE, DECLINED, LEFT, SIGNALLED, INTERRUPTED = 0, 1, 2, 3, 4, 128, 130
 """`SIGNALLED` plus the signal's number is the status after a signal."""
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command."""

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import termios
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from rich.text import Text
@@ -30,7 +30,9 @@ from tideate_core.cli.typed_lines import TypedLines
 from tideate_core.engine import (
     ConfirmationRequest,
     EventName,
+    LeavingFrontEnd,
     PolicyFrontEnd,
+    RecordedAnswers,
     declined_unasked,
     read_begun,
 )
@@ -64,11 +66,21 @@ class Interaction:
     json: bool = False
     show: Callable[[dict[str, Any]], None] = print_json
     """Print the JSON form of the result."""
+    leaves: bool = False
+    """Leave the run at a question that needs a person."""
+    recorded: Mapping[str, tuple[Decision, str]] = field(default_factory=dict)
+    """Answers that were given elsewhere, with their authors, by the digest of their question."""
 
     @property
     def asks(self) -> bool:
         """True if a person answers confirmations."""
-        return self.policy is None and has_person()
+        return self.policy is None and not self.leaves and has_person()
+
+    def rules(self) -> PolicyFrontEnd | None:
+        """Return the front end that answers instead of a person; None if a person answers."""
+        if self.leaves:
+            return LeavingFrontEnd(self.policy)
+        return None if self.asks else PolicyFrontEnd(self.policy)
 
 
 async def attend(
@@ -88,9 +100,8 @@ async def attend(
     for notice in (*project.loaded.notices, *notices):
         note(notice)
     await recover_before(project.root, note)
-    policy = None if interaction.asks else PolicyFrontEnd(interaction.policy)
     with (
-        TerminalFrontEnd(console, policy) as front,
+        TerminalFrontEnd(console, interaction.rules(), RecordedAnswers(interaction.recorded, note)) as front,
         Interruption(console, front.restore_terminal, several=several) as interruption,
     ):
         front.leave = interruption.leave_run
@@ -124,6 +135,10 @@ async def run_to_end(
     )
     if result is None:
         return interruption.status
+    if front.left is not None and result.cancelled and not interruption.happened:
+        from tideate_core.cli.leaving import publish_left  # here: few runs are left
+
+        return await publish_left(project, result.execution_id, front.left)
     try:
         from tideate_core.engine import REOPENED, request_of  # here: not needed before a run's end
 
@@ -150,15 +165,19 @@ class TerminalFrontEnd:
     """Implements the engine's `FrontEnd`.
 
     :param policy: answers instead of a person; None asks at the terminal.
+    :param recorded: answers that count first.
     """
 
     editor = None
     leave: Callable[[], None] | None = None
     """Called at the end of input to leave the run at its question; None declines the question."""
 
-    def __init__(self, console: Console, policy: PolicyFrontEnd | None) -> None:
+    def __init__(
+        self, console: Console, policy: PolicyFrontEnd | None, recorded: RecordedAnswers | None = None
+    ) -> None:
         self._console = console
         self._policy = policy
+        self._recorded = recorded
         # not console.is_terminal: FORCE_COLOR colours a log, but a log is no terminal
         self._live = sys.stderr.isatty() and not console.is_dumb_terminal
         self._progress = Progress(console, live=self._live)
@@ -185,6 +204,11 @@ class TerminalFrontEnd:
     def began(self) -> bool:
         """True once a run has started."""
         return self._progress.began
+
+    @property
+    def left(self) -> ConfirmationRequest | None:
+        """The question at which the run was left for a reviewer elsewhere."""
+        return self._policy.left if isinstance(self._policy, LeavingFrontEnd) else None
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         """Show a question and return its answer; an unattended run's log shows the question, too."""
@@ -243,6 +267,8 @@ class TerminalFrontEnd:
         from tideate_core.cli.review import ENDED
 
         last = self._pop_last_text()
+        if self._recorded is not None and (decision := self._recorded.take(request)) is not None:
+            return decision
         if self._policy is None:
             decision = declined_unasked(request)
         else:

@@ -137,5 +137,7 @@ class LeavingFrontEnd(PolicyFrontEnd):
             decision = decision if decision.accepted or not self._accept else None
         if decision is not None:
             return decision
+        if not request.step:  # before the run continues, there is nothing to leave
+            return Decision(False, by=UNASKED, reason="no person can be asked here")
         self.left = request
         raise LeftAtGate(f"the run is left at this question: {request.message}")

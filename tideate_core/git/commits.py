@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.git.layout import find_repository
+from tideate_core.git.persons import NOBODY
 from tideate_core.git.program import HARDENED, SAFE_OPTIONS, UNSIGNED, config_options, run_as_person, run_git
 from tideate_core.git.settings import Settings, identity_variables, parse_settings, setting_variables
 from tideate_core.project import real_path
@@ -180,6 +181,51 @@ class CommitBase:
             raise WorkspaceError("git made no commit")
         self._update_index(wanted, made)
         return made
+
+    def commit_apart(self, wanted: PersonsCommit, scratch: Path, at: int) -> str:
+        """Make a commit on top of the last one that no ref names; return its id.
+
+        HEAD and the person's index stay. No hook runs.
+
+        :param scratch: a private directory for temporary files.
+        :param at: its time, in seconds since the epoch: a repetition makes the same commit.
+        :raises WorkspaceError: git cannot make or sign it.
+        """
+        for arguments, data in self._unwritten.values():
+            self._ask("hash-object", "-w", *arguments, given=data)
+        with tempfile.TemporaryDirectory(prefix="commit-", dir=scratch) as directory:
+            own = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
+            self._ask("read-tree", *((self.head,) if self.head else ("--empty",)), variables=own)
+            self._ask("update-index", "-z", "--index-info", given=self._info(wanted.tree), variables=own)
+            tree = self._ask("write-tree", variables=own).out.decode().strip()
+            message = Path(directory, "message")
+            message.write_text(wanted.message, encoding="utf-8")
+            return self._commit_tree(tree, message, at, trusted=wanted.hooks is not None)
+
+    def _commit_tree(self, tree: str, message: Path, at: int, *, trusted: bool) -> str:
+        settings, variables = self._settings, dict(self._variables)
+        signs = settings.is_set("commit.gpgsign")
+        if not trusted:
+            variables |= setting_variables(settings.neutralized_programs())
+            signs = (settings.person.get("commit.gpgsign") or ("",))[-1].lower() in ("true", "yes", "on", "1")
+        if self._run("var", "GIT_COMMITTER_IDENT").status:
+            variables |= {
+                f"{who}{what}": one
+                for who in _WHO
+                for what, one in zip(("NAME", "EMAIL"), NOBODY, strict=True)
+            }
+        variables |= {f"{who}DATE": f"@{at} +0000" for who in _WHO}
+        parents = ("-p", self.head) if self.head else ()
+        status, said = run_as_person(
+            self.repository,
+            *("commit-tree", *(("-S",) if signs else ()), *parents, "-F", str(message), tree),
+            options=SAFE_OPTIONS,
+            variables=variables,
+            terminal=False,
+        )
+        if status:
+            raise WorkspaceError(f"nothing was committed: {said.strip()[:_LONGEST]}")
+        return said.split()[-1]
 
     def _update_index(self, wanted: PersonsCommit, made: str) -> None:
         """Update the person's index; a hook may have changed the committed files."""

@@ -28,6 +28,7 @@ from tideate_core.git.settings import (
     setting_pairs,
 )
 from tideate_core.project import real_path
+from tideate_core.util.escaping import label
 from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ PATIENCE: Final = 600.0
 """Seconds until a transfer times out."""
 LARGEST: Final = 64 << 20
 """Bytes of output of one command."""
+NOBODY: Final = ("tideate", "tideate@localhost")
+"""Identity of a commit if git has none, as in a container."""
 REMOTE: Final = "inbox"
 """Name of the remote within a command: names of a configuration cannot be options."""
 _OPTIONS: Final = (
@@ -58,6 +61,7 @@ _INHERITED: Final = re.compile(
     "GIT_(?:SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|PROXY_COMMAND|TERMINAL_PROMPT|(?:SSL|HTTP|CONFIG|CURL)_.*"
     "|(?:AUTHOR|COMMITTER)_.*)"
 )
+_REWRITE: Final = re.compile(r"url\.(?P<new>.*)\.(?:push)?insteadof", re.DOTALL)
 _PROTOCOLS: Final = ("file", "git", "http", "https", "ssh")
 _ALLOWED: Final = re.compile(r"protocol\.(?P<name>[\w+.-]+)\.allow")
 _LOGIN: Final = re.compile(
@@ -109,8 +113,20 @@ class PersonsGit:
             return [str(local.absolute())] if local.exists() else [remote]
         known = ", ".join(self.remotes)
         raise WorkspaceError(
-            f"there is no remote {remote!r}; " + (f"there is {known}" if known else "add one")
+            f"there is no remote {label(remote)}; {f'there is {label(known)}' if known else 'add one'}"
         )
+
+    def effective_addresses(self, remote: str) -> set[str]:
+        """Return all addresses that git may use for a remote, as given and as settings rewrite them."""
+        given = {*self.addresses(remote), *self._values(f"remote.{remote}.pushurl")}
+        rules = [
+            (match["new"], old)
+            for key in {**self.settings.person, **self.settings.local}
+            if (match := _REWRITE.fullmatch(key))
+            for old in self._values(key)
+        ]
+        rewritten = {new + one[len(old) :] for one in given for new, old in rules if one.startswith(old)}
+        return given | rewritten
 
     async def run(
         self,

@@ -59,7 +59,7 @@ async def list_refs(
 
     :raises RemoteFailed: git cannot reach the remote.
     """
-    await _check_address(git, remote, push=False)
+    _check_address(git, remote)
     done = await git.run("ls-remote", "--refs", REMOTE, *patterns, remote=remote, terminal=terminal)
     _refuse(done, git, remote, "read")
     lines = (line.split("\t") for line in done.out.decode("utf-8", "replace").splitlines())
@@ -74,7 +74,7 @@ async def fetch_refs(
     :param refs: local name by name on the remote.
     :raises RemoteFailed: git cannot reach the remote, or a ref is gone.
     """
-    await _check_address(git, remote, push=False)
+    _check_address(git, remote)
     specs = [f"+{theirs}:{ours}" for theirs, ours in refs.items()]
     done = await git.run(*_FETCH, REMOTE, *specs, remote=remote, terminal=terminal)
     _refuse(done, git, remote, "read")
@@ -89,28 +89,30 @@ async def change_refs(
 
     :raises RemoteFailed: git cannot reach the remote; the changes may have been made.
     """
-    await _check_address(git, remote, push=True)
+    _check_address(git, remote)
     leases = [f"--force-with-lease={one.ref}:{one.expected}" for one in changes]
     specs = [f"{one.new}:{one.ref}" for one in changes]
     done = await git.run(*_PUSH, *leases, REMOTE, *specs, remote=remote, terminal=terminal)
-    told = _told(done.out.decode("utf-8", "replace"))
+    reported = _reported(done.out.decode("utf-8", "replace"))
     if done.status == 0:
         return [Pushed(done=True)] * len(changes)
-    if not told:
+    if not reported:
         _refuse(done, git, remote, "changed")
     now = await list_refs(git, remote, [one.ref for one in changes], terminal=terminal)
-    return [_outcome(one, told.get(one.ref, ("!", "")), now.get(one.ref, ""), done.said) for one in changes]
+    return [
+        _outcome(one, reported.get(one.ref, ("!", "")), now.get(one.ref, ""), done.said) for one in changes
+    ]
 
 
-def _outcome(change: RefChange, told: tuple[str, str], now: str, said: str) -> Pushed:
+def _outcome(change: RefChange, reported: tuple[str, str], now: str, said: str) -> Pushed:
     if now == change.new:
         return Pushed(done=True)
     if now != change.expected:
         return Pushed(done=False, now=now)
-    return Pushed(done=False, now=now, refused="; ".join(filter(None, [told[1], words_of(said)])))
+    return Pushed(done=False, now=now, refused="; ".join(filter(None, [reported[1], words_of(said)])))
 
 
-def _told(out: str) -> dict[str, tuple[str, str]]:
+def _reported(out: str) -> dict[str, tuple[str, str]]:
     """Return flag and summary by ref from `git push --porcelain`."""
     fields = (line.split("\t") for line in out.splitlines() if line.count("\t") == 2)
     return {names.rpartition(":")[2]: (flag, summary) for flag, names, summary in fields}
@@ -125,18 +127,14 @@ def _refuse(done: GitOutput, git: PersonsGit, remote: str, how: str) -> None:
     )
 
 
-async def _check_address(git: PersonsGit, remote: str, *, push: bool) -> None:
+def _check_address(git: PersonsGit, remote: str) -> None:
     """Reject a remote within the project: its author also wrote the hooks, which would run here."""
-    if git.trusted:
-        return
-    command = ("remote", "get-url", "--all", *(("--push",) if push else ()), REMOTE)
-    found = await git.run(*command, remote=remote)
-    for address in found.out.decode("utf-8", "surrogateescape").splitlines():
+    for address in git.effective_addresses(remote):
         path = _local_path(address)
         if path is not None and real_path(git.top / path).is_relative_to(git.top):
             raise RemoteFailed(
-                f"the remote {label(remote)} is within the project, and git would run its hooks; "
-                "`tideate trust` allows it, or use a remote elsewhere"
+                f"the remote {label(remote)} is within the project, and git would run its hooks; use a "
+                "remote elsewhere"
             )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import RefusedRef, WorkspaceError
-from tideate_core.git.persons import words_of
+from tideate_core.git.persons import NOBODY, words_of
 from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ LARGEST_COMMIT: Final = 1 << 16
 """Bytes of the commit object itself."""
 LARGEST_TREE: Final = 1 << 16
 """Bytes of the list of its files."""
-NOBODY: Final = ("tideate", "tideate@localhost")
-"""Identity of a commit if git has none, as in a container."""
 _ENTRY: Final = re.compile(
     r"(?P<mode>\d+) (?P<kind>\w+) (?P<id>[0-9a-f]+) +(?P<size>\d+|-)\t(?P<name>.*)", re.DOTALL
 )

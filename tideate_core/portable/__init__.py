@@ -17,12 +17,6 @@ if TYPE_CHECKING:
         FactsHere as FactsHere,
         facts_here as facts_here,
     )
-    from tideate_core.portable.opening import (
-        finish_openings as finish_openings,
-        lock_openings as lock_openings,
-        openings as openings,
-    )
-    from tideate_core.portable.taking_up import TakenUp as TakenUp, take_up as take_up
     from tideate_core.portable.inbox import (
         FetchedAnswer as FetchedAnswer,
         FetchedQuestion as FetchedQuestion,
@@ -37,6 +31,12 @@ if TYPE_CHECKING:
         RemoteInbox as RemoteInbox,
         RunRefs as RunRefs,
     )
+    from tideate_core.portable.opening import (
+        finish_openings as finish_openings,
+        lock_openings as lock_openings,
+        openings as openings,
+    )
     from tideate_core.portable.questions import Answer as Answer, Question as Question
+    from tideate_core.portable.taking_up import TakenUp as TakenUp, take_up as take_up
 else:
     __getattr__, __dir__, __all__ = exports(__name__)

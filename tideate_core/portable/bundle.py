@@ -153,7 +153,7 @@ def create_bundle(
     origin = find_origin(root, __version__, time.time_ns() // 1_000_000)
     seen = seen_files(root, rows, journal)
     if not with_secrets:
-        refuse_secrets(root, origin.base, rows, journal, drafts, blobs.contents)
+        refuse_secrets(root, origin.base, rows, journal, drafts, blobs.contents, question)
     packed = tuple(pack_rows(_without_machine(one), relocation, blobs.put) for one in rows)
     try:
         manifest = Manifest(

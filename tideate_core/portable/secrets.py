@@ -31,13 +31,15 @@ def refuse_secrets(
     journal: Sequence[Record],
     drafts: Sequence[Draft],
     blobs: Mapping[str, bytes],
+    question: Any = None,
 ) -> None:
     """Refuse a bundle with probable secrets that the base commit does not have already; blocking.
 
     :raises InvalidInput: names where they are.
     """
     found: dict[str, set[str]] = {}
-    for place, value in [*_values(rows), *_files(journal, blobs), *_drafts(drafts, blobs)]:
+    asked = ("the question", question)
+    for place, value in [*_values(rows), *_files(journal, blobs), *_drafts(drafts, blobs), asked]:
         if lines := {line.strip() for line in secrets_within(value)}:
             found.setdefault(place, set()).update(lines)
     if not found:

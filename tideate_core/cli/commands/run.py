@@ -25,6 +25,7 @@ from tideate_core.app import (
     waiting_words,
 )
 from tideate_core.cli.arguments import (
+    AtGate,
     FileRange,
     Inputs,
     Json,
@@ -113,6 +114,7 @@ def run(
             help="Send the project's memory: its MEMORY.md and the two most similar earlier runs.",
         ),
     ] = True,
+    at_gate: AtGate = None,
     yes: Yes = None,
     obfuscate: Obfuscate = False,
     json: Json = False,
@@ -124,6 +126,7 @@ def run(
         raise InvalidInput("--turn requires --continue")
     log_to_file()
     project = open_project(root)
+    leaves = leaves_at_gate(at_gate, project)
     catalog = build_catalog(project.root)
     _load_ahead(project, catalog, name, adapter)
     # imported while the adapter is loading
@@ -140,11 +143,14 @@ def run(
         turn=turn,
         memory=memory,
     )
+    interaction = Interaction(yes, json, leaves=leaves)
     if name == STDIN:
         text = read_stdin()
         request = request.model_copy(update={"step": step})
         run_text = partial(_run_text, text, format or _format_of(text))
-        return run_async(_run(request, file, project, catalog, Interaction(yes, json), run_text))
+        return run_async(
+            _run(request, file, project, catalog, Interaction(yes, json, leaves=leaves), run_text)
+        )
     try:
         catalog.get(name, obfuscate=obfuscate)
     except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
@@ -155,7 +161,22 @@ def run(
     def start(runner: WorkflowRunner, request: RunRequest) -> Coroutine[Any, Any, WorkflowResult]:
         return runner.run(request) if step is None else runner.run_step(request, step)
 
-    return run_async(_run(request, file, project, catalog, Interaction(yes, json), start))
+    return run_async(_run(request, file, project, catalog, interaction, start))
+
+
+def leaves_at_gate(wanted: str | None, project: Project) -> bool:
+    """Tell whether a run is left at a question that needs a person.
+
+    :param wanted: value of `--at-gate`.
+    :raises InvalidInput: there is no project, so the run cannot be published.
+    """
+    from tideate_core.cli.confirmations import has_person
+
+    if wanted is None:
+        return project.loaded.config.ci.at_gate == "leave" and not has_person() and project.root is not None
+    if wanted == "leave" and project.root is None:
+        raise InvalidInput("--at-gate leave: no project is open, so there is no repository to publish to")
+    return wanted == "leave"
 
 
 def _prompt(name: str, words: tuple[str, ...], file: str | None, project: Project) -> str:
@@ -309,6 +330,27 @@ def resume(
             help="If the workflow has changed: use the definition stored with the run, or the file.",
         ),
     ] = "ask",
+    remote: Annotated[
+        str | None,
+        Parameter(
+            name="--from",
+            metavar="REMOTE",
+            help="Fetch a published run and its answer from this remote, and continue it here.",
+        ),
+    ] = None,
+    again: Annotated[
+        bool,
+        Parameter(name="--again", help="With --from: continue it even if somebody else has begun to."),
+    ] = False,
+    land: Annotated[
+        Literal["branch"] | None,
+        Parameter(
+            name="--land",
+            metavar="branch",
+            help="With --from: commit the run's changes to the branch `tideate/RUN`, and push it.",
+        ),
+    ] = None,
+    at_gate: AtGate = None,
     yes: Yes = None,
     json: Json = False,
     root: Root = None,
@@ -316,9 +358,20 @@ def resume(
     """Resume a run and print its result; return the exit status."""
     from tideate_core.cli.terminal import Interaction
 
-    interaction = Interaction(yes, json)
     log_to_file()
-    return run_async(_resume(run, open_project(root), interaction, takeover_after, definition))
+    project = open_project(root)
+    interaction = Interaction(yes, json, leaves=leaves_at_gate(at_gate, project))
+    if remote is None:
+        if again or land:
+            raise InvalidInput(f"{'--again' if again else '--land'} requires --from")
+        return run_async(_resume(run, project, interaction, takeover_after, definition))
+    if run is None:
+        raise InvalidInput("--from requires the id of the run; `tideate inbox` lists the runs that wait")
+    from tideate_core.cli.published import resume_published
+
+    return run_async(
+        resume_published(run, project, interaction, remote, again=again, land=land, changed=definition)
+    )
 
 
 async def _resume(

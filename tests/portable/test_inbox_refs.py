@@ -1,0 +1,308 @@
+"""Published questions and answers on remotes of all kinds: who is first, who is told, what stays."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.portable.inbox_bench import RUN, asking, git, office
+from tideate_core.errors import RefusedRef, RemoteFailed, RunTaken, WorkspaceError
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.portable.inbox_bench import Desk, Office
+
+__all__ = ["office"]
+
+YES = Decision(True, {"files": [{"path": "a.py", "accepted": [0], "rejected": []}]})
+RUN_REF = f"refs/tideate/runs/{RUN}"
+ANSWER_REF = f"refs/tideate/answers/{RUN}/1"
+TAKEN_REF = f"refs/tideate/taken/{RUN}/1"
+
+
+async def answered(desk: Desk, decision: Decision = YES) -> str | None:
+    """Answer the question; return who was first if it was not this person."""
+    inbox, _, asked = await desk.see()
+    first = await inbox.send("origin", asked, decision)
+    return None if first is None else first.answer.by
+
+
+async def test_a_question_is_published_complete_and_readable(office: Office) -> None:
+    ci, ana = office.desk("Ci"), office.desk()
+    made = await ci.publish(asking(details="```\nrm -rf / # <b>"))
+    assert office.refs()[RUN_REF] == made.commit
+    files = git(office.remote, "ls-tree", "--name-only", made.commit).split()
+    assert files == ["QUESTION.md", "bundle", "changes.diff", "question.json"]
+    text = git(office.remote, "show", f"{made.commit}:QUESTION.md")
+    assert "````text\n```\nrm -rf / # <b>\n````" in text
+    assert "-two\n+TWO\n" in git(office.remote, "show", f"{made.commit}:changes.diff")
+    inbox, refs, asked = await ana.see()
+    assert (asked.question.n, asked.question.digest, asked.by) == (
+        1,
+        made.question.digest,
+        "Ci <ci@example.org>",
+    )
+    assert (await inbox.bundle(refs)).read() == b"bundle"
+    # nothing of it is in the person's own repository
+    assert "tideate" not in ana.git("for-each-ref")
+
+
+async def test_publishing_again_changes_nothing_and_the_next_question_has_the_next_number(
+    office: Office,
+) -> None:
+    ci = office.desk("Ci")
+    made = await ci.publish()
+    same = await ci.publish()
+    assert (same.commit, same.new, same.question.n) == (made.commit, False, 1)
+    await answered(office.desk())
+    following = await ci.publish(asking("Write it anyway?"))
+    assert (following.question.n, office.refs()[RUN_REF]) == (2, following.commit)
+    # the same words may be asked again after an answer
+    assert (await ci.publish(asking("Write it anyway?"))).question.n == 2
+    await answered(office.desk())
+    assert (await ci.publish(asking("Write it anyway?"))).question.n == 3
+
+
+async def test_the_first_answer_counts_and_the_second_person_is_told(office: Office) -> None:
+    ci, ana, bob = office.desk("Ci"), office.desk("Ana"), office.desk("Bob")
+    await ci.publish()
+    both = [await one.see() for one in (ana, bob)]
+    no = Decision(False, reason="declined")
+    outcomes = await asyncio.gather(
+        both[0][0].send("origin", both[0][2], YES), both[1][0].send("origin", both[1][2], no)
+    )
+    assert sum(one is None for one in outcomes) == 1
+    winner, loser = ("Ana", 1) if outcomes[0] is None else ("Bob", 0)
+    told = outcomes[loser]
+    assert told is not None
+    assert told.answer.by.startswith(winner)
+    inbox, refs, asked = await ci.see()
+    counted = await inbox.answer(refs, asked)
+    assert counted is not None
+    assert counted.answer.by == told.answer.by
+    # an answer that was sent is sent again after a crash, and is the same
+    first = both[0] if winner == "Ana" else both[1]
+    assert await first[0].send("origin", first[2], YES if winner == "Ana" else no) is None
+
+
+async def test_an_answer_to_another_question_does_not_count(office: Office) -> None:
+    ci, ana = office.desk("Ci"), office.desk()
+    await ci.publish()
+    await answered(ana)
+    shape = json.loads(git(office.remote, "show", f"{ANSWER_REF}:answer.json"))
+    inbox, refs, asked = await ci.see()
+    for key, value in (("n", 2), ("digest", "0" * 32), ("commit", "0" * 40), ("run", "f" * 32)):
+        office.forge(ANSWER_REF, {"answer.json": json.dumps({**shape, key: value}).encode()})
+        inbox, refs, asked = await ci.see()
+        with pytest.raises(RefusedRef, match="another question"):
+            await inbox.answer(refs, asked)
+
+
+async def test_an_answer_to_a_replaced_question_is_not_sent(office: Office) -> None:
+    ci, ana = office.desk("Ci"), office.desk()
+    await ci.publish()
+    inbox, _, asked = await ana.see()
+    office.forge(RUN_REF, {"question.json": b"{}"})
+    with pytest.raises(RefusedRef, match="no longer open"):
+        await inbox.send("origin", asked, YES)
+    git(office.remote, "update-ref", "-d", RUN_REF)
+    with pytest.raises(RefusedRef, match="no longer open"):
+        await inbox.send("origin", asked, YES)
+    assert ANSWER_REF not in office.refs()
+
+
+async def test_a_rewritten_run_is_refused_where_it_was_published(office: Office) -> None:
+    ci, eve = office.desk("Ci"), office.desk("Eve")
+    made = await ci.publish()
+    data = git(office.remote, "show", f"{made.commit}:question.json").encode()
+    office.forge(RUN_REF, {"bundle": b"evil", "question.json": data})
+    inbox, refs, asked = await ci.see()
+    with pytest.raises(RefusedRef, match="rewritten"):
+        await inbox.check_run(refs, asked)
+    await inbox.check_run(refs, asked, again=True)
+    with pytest.raises(RefusedRef, match="rewritten"):
+        await ci.publish(asking("the next"))
+    # a machine that knows nothing of it cannot tell; only signatures help there
+    inbox, refs, asked = await eve.see()
+    await inbox.check_run(refs, asked)
+
+
+async def test_of_two_jobs_that_continue_a_run_the_first_goes_on(office: Office) -> None:
+    ci, one, two = office.desk("Ci"), office.desk("One"), office.desk("Two")
+    await ci.publish()
+    seen = [await desk.see() for desk in (one, two)]
+    outcomes = await asyncio.gather(
+        *(inbox.take("origin", refs, asked, again=False) for inbox, refs, asked in seen),
+        return_exceptions=True,
+    )
+    failed = [one for one in outcomes if one is not None]
+    assert len(failed) == 1
+    assert isinstance(failed[0], RunTaken)
+    assert "continues the run 01234567 since 20" in str(failed[0])
+    loser = seen[outcomes.index(failed[0])]
+    inbox, refs, asked = loser[0], await loser[0].find("origin", RUN), loser[2]
+    await inbox.take("origin", refs, asked, again=True)
+    # the job that lost it does not get it back, except by --again
+    winner = seen[1 - outcomes.index(failed[0])]
+    with pytest.raises(RunTaken):
+        await winner[0].take("origin", winner[1], winner[2], again=False)
+
+
+async def test_a_run_that_somebody_took_up_may_have_another_question(office: Office) -> None:
+    ci, bob = office.desk("Ci"), office.desk("Bob")
+    await ci.publish()
+    await answered(office.desk())
+    inbox, refs, asked = await bob.see()
+    await inbox.check_run(refs, asked)
+    await inbox.take("origin", refs, asked, again=False)
+    await bob.publish(asking("the next"))
+    inbox, refs, asked = await ci.see()
+    await inbox.check_run(refs, asked)
+    assert asked.question.n == 2
+
+
+async def test_the_refs_of_an_ended_run_are_removed(office: Office) -> None:
+    ci = office.desk("Ci")
+    await ci.publish()
+    await answered(office.desk())
+    inbox, refs, asked = await ci.see()
+    await inbox.take("origin", refs, asked, again=False)
+    assert sorted(office.refs()) == ["refs/heads/main", ANSWER_REF, RUN_REF, TAKEN_REF]
+    await inbox.remove("origin", await inbox.find("origin", RUN))
+    assert sorted(office.refs()) == ["refs/heads/main"]
+    # an answer that came too late is removed by prune, which keeps the refs of others
+    office.forge(ANSWER_REF, {"answer.json": b"{}"})
+    office.forge("refs/tideate/other", {"x": b""})
+    assert await inbox.prune("origin", []) == [ANSWER_REF]
+    assert sorted(office.refs()) == ["refs/heads/main", "refs/tideate/other"]
+
+
+REFUSALS = {
+    "pre-receive": "while read old new ref; do case $ref in refs/tideate/*) echo no custom refs >&2; exit 1;; esac; done",
+    "update": "case $1 in refs/tideate/*) echo no custom refs >&2; exit 1;; esac",
+}
+
+
+@pytest.mark.parametrize("hook", REFUSALS)
+async def test_a_remote_that_refuses_custom_refs_gets_branches(office: Office, hook: str) -> None:
+    office.hook(hook, REFUSALS[hook])
+    ci, ana = office.desk("Ci"), office.desk()
+    made = await ci.publish()
+    assert made.ref == f"refs/heads/tideate/runs/{RUN}"
+    await answered(ana)
+    inbox, refs, asked = await ci.see()
+    await inbox.take("origin", refs, asked, again=False)
+    names = {f"refs/heads/tideate/{kind}" for kind in (f"runs/{RUN}", f"answers/{RUN}/1", f"taken/{RUN}/1")}
+    assert names < office.refs().keys()
+    assert await inbox.answer(refs, asked) is not None
+    await inbox.remove("origin", await inbox.find("origin", RUN))
+    assert [*office.refs()] == ["refs/heads/main"]
+
+
+async def test_a_remote_that_refuses_everything_is_named_with_its_words(office: Office) -> None:
+    office.hook("pre-receive", "echo 'this is a mirror' >&2; exit 1")
+    with pytest.raises(RemoteFailed, match="this is a mirror"):
+        await office.desk("Ci").publish()
+    assert [*office.refs()] == ["refs/heads/main"]
+
+
+async def test_a_branch_in_the_way_of_the_namespace_is_named(office: Office) -> None:
+    office.hook("update", REFUSALS["update"])
+    git(office.remote, "branch", "tideate", "main")
+    with pytest.raises(RemoteFailed, match="refs/heads/tideate"):
+        await office.desk("Ci").publish()
+
+
+async def test_hidden_refs_are_like_refused_ones(office: Office) -> None:
+    git(office.remote, "config", "transfer.hideRefs", "refs/tideate")
+    made = await office.desk("Ci").publish()
+    assert made.ref == f"refs/heads/tideate/runs/{RUN}"
+
+
+async def test_the_namespace_can_be_chosen(office: Office) -> None:
+    ci = office.desk("Ci")
+    inbox = await ci.inbox(refs="branches")
+    question, refs = await inbox.next_question("origin", RUN, asking(), "project")
+    made = await inbox.publish("origin", question, b"", refs)
+    assert made.ref == f"refs/heads/tideate/runs/{RUN}"
+    _, refs, _ = await ci.see()
+    assert refs.names() == {made.ref: made.commit}
+
+
+async def test_a_run_of_an_actions_checkout_is_published(office: Office) -> None:
+    """Depth 1, a detached HEAD, no identity, and the token in a header of the repository's own settings."""
+    ci = office.desk("Ci", "--depth=1")
+    ci.git("checkout", "-q", "--detach")
+    for key in ("user.name", "user.email"):
+        ci.git("config", "--unset", key)
+    ci.git("config", "http.https://git.example/.extraheader", "AUTHORIZATION: basic c2VjcmV0")
+    made = await ci.publish()
+    log = git(office.remote, "log", "-1", "--format=%an <%ae> %P", made.commit)
+    assert log == "tideate <tideate@localhost>"
+    assert (await office.desk().see())[2].question.n == 1
+
+
+async def test_a_worktree_has_the_inbox_of_its_repository(office: Office) -> None:
+    await office.desk("Ci").publish()
+    ana = office.desk()
+    ana.git("worktree", "add", "-q", str(office.place / "tree"))
+    ana.root = office.place / "tree"
+    assert await answered(ana) is None
+    assert ANSWER_REF in office.refs()
+
+
+async def test_packed_refs_and_a_repository_with_many_refs(office: Office) -> None:
+    ci = office.desk("Ci")
+    await ci.publish()
+    lines = "".join(f"create refs/heads/many/{at} HEAD\n" for at in range(2_000))
+    git(office.remote, "update-ref", "--stdin", given=lines.encode())
+    git(office.remote, "pack-refs", "--all")
+    assert await answered(office.desk()) is None
+    assert (await ci.publish(asking("next"))).question.n == 2
+
+
+async def test_a_repository_with_sha256(office: Office, tmp_path: Path) -> None:
+    remote = tmp_path / "sha256.git"
+    git(tmp_path, "init", "-q", "--bare", "--object-format=sha256", "-b", "main", str(remote))
+    office.remote = remote
+    office.forge("refs/heads/main", {"a.py": b"one\n"})  # an empty repository is cloned as SHA-1
+    ci = office.desk("Ci")
+    made = await ci.publish()
+    assert len(made.commit) == 64
+    assert await answered(office.desk()) is None
+
+
+async def test_a_clock_that_is_wrong_changes_nothing(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "@4000000000 +0000")
+    ci = office.desk("Ci")
+    await ci.publish()
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "@100000000 +0000")
+    assert await answered(office.desk()) is None
+    inbox, refs, asked = await ci.see()
+    assert await inbox.answer(refs, asked) is not None
+
+
+async def test_a_remote_that_is_gone_says_what_git_says(office: Office) -> None:
+    ci = office.desk("Ci")
+    await ci.publish()
+    office.remote.rename(office.place / "away.git")
+    for action in (ci.see, ci.publish):
+        with pytest.raises(RemoteFailed, match=r"the remote origin cannot be read: .*remote\.git"):
+            await action()
+    (office.place / "away.git").rename(office.remote)
+    assert not (await ci.publish()).new
+
+
+async def test_an_unknown_remote_and_a_run_that_is_not_there(office: Office) -> None:
+    ci = office.desk("Ci")
+    inbox = await ci.inbox()
+    with pytest.raises(RemoteFailed, match="no such run"):
+        await inbox.find("origin", "deadbeef")
+    assert (await inbox.fetch(str(office.remote))).runs == {}
+    with pytest.raises(WorkspaceError, match="there is no remote nosuch; there is origin"):
+        await inbox.fetch("nosuch")
