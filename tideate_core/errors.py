@@ -77,7 +77,7 @@
     │   ├── InvalidMachineRecord     a serialized machine does not match its table
     │   ├── InvalidWorkflowFile      a `.workflow` file contains mistakes; all are reported
     │   └── UnknownToken             an obfuscated name does not belong to this key and workflow
-    ├── FleetError                   the fleet's database or one of its workers cannot do this
+    ├── FleetError                   the fleet's database cannot be used, or a run is in the wrong state
     │   └── SubmissionRefused        its signature is wrong, or of a key that this worker does not list
     └── FrontEndGone                 the editor or terminal that started the run is gone
 """
@@ -162,7 +162,7 @@ class FrontEndGone(TideateError):
 
 
 class FleetError(TideateError):
-    """The fleet's database cannot be used, or a worker of it cannot do what was asked."""
+    """The fleet's database cannot be used, or a run or worker of it is in the wrong state."""
 
 
 class SubmissionRefused(FleetError):

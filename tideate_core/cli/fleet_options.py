@@ -78,7 +78,7 @@ def opened_fleet() -> Iterator[Fleet]:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a person submits, before it is signed."""
+    """Submission before its signature."""
 
     fields: Mapping[str, Any]
     key: str | None = None

@@ -33,7 +33,7 @@ _PATTERNS: Final = tuple(f"{space}/answers/*" for space in Namespace)
 
 @dataclass(slots=True)
 class _Due:
-    """When a repository is looked at next."""
+    """Time of the next look into an inbox."""
 
     every: float = SOONEST
     at: float = 0.0

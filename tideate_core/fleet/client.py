@@ -240,7 +240,7 @@ class Fleet:
     # -- schedules --------------------------------------------------------------------------------------
 
     def create_schedule(self, name: str, cron: str, zone: str | None, template: SignedSubmission) -> None:
-        """Create a schedule, whose every time is a run of its own.
+        """Create a schedule; each time starts a run.
 
         :param zone: time zone of the cron expression; None: UTC.
         """

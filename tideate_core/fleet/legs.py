@@ -49,7 +49,7 @@ class _Shape(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Asked(_Shape):
+class OpenQuestion(_Shape):
     """An open question."""
 
     n: int = Field(ge=1)
@@ -61,8 +61,8 @@ class Asked(_Shape):
     digest: str
 
     @classmethod
-    def of(cls, question: Question) -> Asked:
-        """Return what lists show of a question."""
+    def of(cls, question: Question) -> OpenQuestion:
+        """Return the summary of a question for lists."""
         return cls(
             n=question.n,
             kind=question.kind,
@@ -141,7 +141,7 @@ class Leg(_Shape):
         return self.model_copy(update={"number": number, "cancel": True, "asked": self.asked + 1})
 
     def attributes(self) -> dict[str, Any]:
-        """Return what lists show of the leg, without its input."""
+        """Return the summary of the leg for lists."""
         one = self.signed.submission
         shown = {"workflow": one.workflow, "repo": one.repo, "ref": one.ref, "by": one.by}
         return {**shown, "prompt": one.prompt[:100], "adapter": one.adapter or "", "leg": self.number}
@@ -157,7 +157,7 @@ class LegResult(_Shape):
     bundle: str | None = None
     question: str | None = None
     """Hash of the question, as it is published."""
-    asked: Asked | None = None
+    asked: OpenQuestion | None = None
     files: tuple[str, ...] = ()
     commit: str | None = None
     """Commit that the run began with."""

@@ -36,7 +36,7 @@ _OVER: Final = frozenset({"SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPT
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """How a worker runs."""
+    """Options of a worker."""
 
     name: str
     queue: str = "tideate"

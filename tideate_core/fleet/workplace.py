@@ -126,7 +126,7 @@ class Workplace:
         return await self.repositories.push(signed.repo, tree, branch_of(leg.run), commit, trailer)
 
     async def finish(self, leg: Leg, result: LegResult) -> None:
-        """Remove what an ended run no longer needs: its refs, its bundles but the last, its work tree."""
+        """Remove an ended run's refs and older bundles, and the leg's work tree."""
         if result.state is not State.WAITING:
             address = leg.submission.repo
             if leg.asked:

@@ -28,7 +28,7 @@ _FINGERPRINT: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
 def sign_data(data: bytes, key: Path, namespace: str) -> str:
-    """Sign data with a key file, or with a public key whose private key an agent has.
+    """Sign data with a private key, or with a public key and an SSH agent.
 
     :raises CommandError: the key cannot be used, or `ssh-keygen` is not installed.
     """

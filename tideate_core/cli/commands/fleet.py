@@ -1,4 +1,4 @@
-"""`tideate fleet`: list, show, cancel and retry the runs of a fleet; release those of a dead worker."""
+"""`tideate fleet`: list, show, cancel and retry runs of a fleet; release a dead worker's runs."""
 
 from __future__ import annotations
 
