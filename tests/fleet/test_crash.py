@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import threading
 import time
 from collections import Counter
@@ -36,12 +37,13 @@ LOG = '#!/bin/sh\nwhile read old new ref; do echo "$old $new $ref" >>hook.log; d
 
 
 @pytest.fixture
-def own_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+def own_database() -> Iterator[Database]:
     """A server that this test may restart."""
     place = Path("/tmp") / f"tideate-pg-{os.getpid()}"
     database = Database(place)
     yield database
     database.close()
+    shutil.rmtree(place, ignore_errors=True)
 
 
 class Trouble(threading.Thread):

@@ -15,7 +15,7 @@ from tideate_core import __version__
 from tideate_core.app import forget_project, make_catalog, open_project, open_runner
 from tideate_core.engine import EventName, LeavingFrontEnd, RecordedAnswers, RunRequest
 from tideate_core.errors import ConfigError, RunNotFound, TideateError
-from tideate_core.fleet.legs import OpenQuestion, LegResult, State
+from tideate_core.fleet.legs import LegResult, OpenQuestion, State
 from tideate_core.fleet.repositories import check_out, remove_tree
 from tideate_core.portable import Answer, Question, create_bundle, read_bundle, take_up
 from tideate_core.project import make_project_state, project_state

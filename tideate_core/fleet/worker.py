@@ -46,20 +46,22 @@ class WorkerOptions:
     """Seconds that running legs have to end after a stop; then they are left, to be resumed."""
 
 
-def dbos_config(url: str, name: str) -> DBOSConfig:
+def dbos_config(url: str, options: WorkerOptions) -> DBOSConfig:
     """Return the configuration of DBOS for a worker."""
     from dbos import DBOSPortableJSONSerializer
 
     return {
         "name": APPLICATION,
         "system_database_url": url,
-        "executor_id": name,
+        "executor_id": options.name,
         "application_version": VERSION,
         # not pickle, the default: whoever writes to the database could run code here
         "serializer": DBOSPortableJSONSerializer(),
         "log_level": "WARNING",
         "console_log_level": "WARNING",
         "scheduler_polling_interval_sec": 5.0,
+        # few, because the connections of a server are: most of a leg's time is spent on models and git
+        "sys_db_pool_size": 4 + options.concurrency,
     }
 
 
@@ -116,7 +118,7 @@ class Worker:
         queue, rates = self._options.queue, self._config.fleet.rates
         with plain_errors():
             register_workflows(place)
-            DBOS(config=dbos_config(self._url, self._options.name))
+            DBOS(config=dbos_config(self._url, self._options))
             rated = rated_queues(queue, rates)
             DBOS.listen_queues([queue, *rated])
             DBOS.launch()
