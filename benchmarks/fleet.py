@@ -46,6 +46,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="fleet-") as folder, ModelServer() as server:
         place = Path(folder)
         place.chmod(0o711)
+        (place / "site").mkdir()
         database = Database(place / "pg")
         try:
             figures = measure(place, database, server)

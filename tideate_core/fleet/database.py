@@ -102,7 +102,11 @@ def open_engine(url: str) -> Engine:
     driver = make_url(url).set(drivername="postgresql+psycopg")
     # few: most of a worker's time is spent on models and git
     return create_engine(
-        driver, pool_pre_ping=True, pool_size=2, connect_args={"application_name": "tideate"}
+        driver,
+        pool_pre_ping=True,
+        pool_size=2,
+        hide_parameters=True,
+        connect_args={"application_name": "tideate"},
     )
 
 

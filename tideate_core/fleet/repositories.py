@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import os
 import shutil
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -32,10 +33,11 @@ from tideate_core.git import (
     without_repository,
 )
 from tideate_core.util.escaping import label
+from tideate_core.util.file_locks import take_lock
 from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
     from tideate_core.fleet.submission import Submission
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 TRAILER: Final = "Tideate-Run"
 _MIRRORED: Final = "refs/fleet/"
 """Where a mirror keeps the branches and tags that runs begin with."""
+_PAUSE: Final = 0.05
+"""Seconds between two attempts to take a lock."""
 _LONGEST: Final = 300
 """Characters of git's words in an error."""
 
@@ -62,15 +66,18 @@ class Repositories:
 
         :raises WorkspaceError: git cannot create it.
         """
-        name = hashlib.sha256(address.encode(errors="surrogateescape")).hexdigest()[:32]
-        return await persons_git(await self._home(), self.place / "mirrors" / name)
+        mirror, home = self._mirror(address), self.place / "home"
+        if (mirror / "complete").exists():
+            return await persons_git(home, mirror)
+        async with _locked(self.place / "lock"):
+            if not (home / ".git" / "HEAD").exists():
+                await asyncio.to_thread(make_private_directory, home)
+                await init_repository(home)
+            return await persons_git(home, mirror)
 
-    async def _home(self) -> Path:
-        home = self.place / "home"
-        if not (home / ".git" / "HEAD").exists():
-            await asyncio.to_thread(make_private_directory, home)
-            await init_repository(home)
-        return home
+    def _mirror(self, address: str) -> Path:
+        name = hashlib.sha256(address.encode(errors="surrogateescape")).hexdigest()[:32]
+        return self.place / "mirrors" / name
 
     async def resolve(self, address: str, ref: str) -> str:
         """Return the present commit of a branch, a tag or HEAD of a repository.
@@ -105,7 +112,10 @@ class Repositories:
             refs = {f"refs/{kind}/*": f"{_MIRRORED}{kind}/*" for kind in ("heads", "tags")}
             if ref.startswith("refs/"):
                 refs[ref] = f"{_MIRRORED}other/{hashlib.sha256(ref.encode()).hexdigest()[:16]}"
-            await fetch_refs(git, address, refs)
+            # two fetches at once would collide at their refs
+            async with _locked(git.place.with_suffix(".lock")):
+                if not await _has(git, commit):
+                    await fetch_refs(git, address, refs)
         if not await _has(git, commit):
             raise RemoteFailed(f"{label(address)} no longer has the commit {commit[:12]} of {label(ref)}")
         return git.place
@@ -131,6 +141,18 @@ class Repositories:
         await fetch_refs(git, address, {ref: kept})
         said = await git.ask("log", "-1", "--format=%B", kept)
         return trailer in said.decode("utf-8", "replace").splitlines()
+
+
+@asynccontextmanager
+async def _locked(path: Path) -> AsyncIterator[None]:
+    """Hold a lock that other tasks, event loops and workers of this machine share."""
+    await asyncio.to_thread(make_private_directory, path.parent)
+    while (handle := await asyncio.to_thread(take_lock, path)) is None:  # noqa: ASYNC110 of other processes
+        await asyncio.sleep(_PAUSE)
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 async def _has(git: PersonsGit, commit: str) -> bool:
@@ -207,7 +229,7 @@ async def commit_files(tree: Path, files: Sequence[str], submission: Submission,
 
 def _author(submission: Submission) -> dict[str, str]:
     name, _, mail = submission.by.rpartition(" <")
-    values = {"NAME": name, "EMAIL": mail.rstrip(">"), "DATE": f"{submission.at // 1000} +0000"}
+    values = {"NAME": name, "EMAIL": mail.rstrip(">"), "DATE": f"@{submission.at // 1000} +0000"}
     return {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in values.items()}
 
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TICK: Final = 1.0
+TICK: Final = 2.0
 """Seconds between two looks at the lock and at the inboxes."""
-SWEEP: Final = 60
+SWEEP: Final = 30
 """Ticks between two removals of work trees that no leg uses."""
 _OVER: Final = frozenset({"SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"})
 

@@ -13,11 +13,15 @@ from tideate_core.fleet.queues import enqueue_options
 from tideate_core.fleet.submission import SignedSubmission
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from tideate_core.fleet.workplace import Workplace
 
 Shape = dict[str, Any]
 ATTEMPTS: Final = 8
 """Attempts of a step that cannot reach a repository or the database."""
+_LONGEST: Final = 500
+"""Characters of an error."""
 _RECOVERIES: Final = 1000
 """Times that a leg is begun by workers that die."""
 
@@ -82,8 +86,15 @@ def _make_steps(place: Workplace) -> _Steps:
     return _Steps(prepare, advance, ask, land, finish)
 
 
-def register_workflows(place: Workplace) -> None:
-    """Register the workflows of a worker; once in a process, before DBOS is launched."""
+def _cause(error: Exception) -> tuple[str, str]:
+    """Return the last error of a step that was retried, in one line, and its code."""
+    errors: list[Exception] = getattr(error, "errors", None) or [error]
+    last = errors[-1]
+    words = str(getattr(last, "orig", None) or last).partition("\n")[0][:_LONGEST]
+    return words or type(last).__name__, last.code if isinstance(last, TideateError) else type(last).__name__
+
+
+def _make_leg(place: Workplace) -> Callable[[Shape], Awaitable[Shape]]:
     steps = _make_steps(place)
 
     async def run_leg(shape: Shape) -> Shape:
@@ -106,19 +117,34 @@ def register_workflows(place: Workplace) -> None:
         await steps.finish(shape, shown)
         return result.model_dump(mode="json")
 
+    async def leg(shape: Shape) -> Shape:
+        try:
+            return await run_leg(shape)
+        except Exception as error:  # noqa: BLE001 a step's, in DBOS's words; the run can be retried
+            words, code = _cause(error)
+            failed = LegResult(state=State.FAILED, message=words, error_code=code, worker=place.name)
+            return failed.model_dump(mode="json")
+
+    return leg
+
+
+def register_workflows(place: Workplace) -> None:
+    """Register the workflows of a worker; once in a process, before DBOS is launched."""
+    leg = _make_leg(place)
+
     @DBOS.workflow(name=START, max_recovery_attempts=_RECOVERIES)
     async def start(shape: Shape) -> Shape:
-        return await run_leg(shape)
+        return await leg(shape)
 
     @DBOS.workflow(name=CONTINUE, max_recovery_attempts=_RECOVERIES)
     async def go_on(shape: Shape) -> Shape:
-        return await run_leg(shape)
+        return await leg(shape)
 
     @DBOS.workflow(name=FIRE, max_recovery_attempts=_RECOVERIES)
     async def fire(scheduled: Any, context: Any) -> str:
         at = str(scheduled)
         signed = SignedSubmission.read(context["signed"])
-        leg = Leg(signed=signed, run=signed.submission.fired(at), scheduled=at)
-        options = enqueue_options(leg, context["queue"])
-        await DBOS.enqueue_workflow_with_options_async(options, leg.model_dump(mode="json"))
-        return leg.run
+        fired = Leg(signed=signed, run=signed.submission.fired(at), scheduled=at)
+        options = enqueue_options(fired, context["queue"])
+        await DBOS.enqueue_workflow_with_options_async(options, fired.model_dump(mode="json"))
+        return fired.run
