@@ -218,6 +218,7 @@ ELSEWHERE: Final = {
     "handoff": "its agents are steps of a definition, as those of `look`",
     "review_changes": "asks no model",
     "apply": "asks no model",
+    "answer": "asks no model",
     "land": "asks no model",
     "agent": "asks an agent, which reads the copy itself: adapters/acp",
 }

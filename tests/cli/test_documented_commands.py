@@ -23,7 +23,7 @@ NOT_RUN = re.compile(
 """Commands that wait for a client, a change or a person, call a foreign server, or have placeholders."""
 REFUSED = re.compile(
     r"no guarded session has the id|(claude|codex|opencode) is not installed"
-    r"|no step of run|no terminal to choose on|changed no file|continues only runs of|there is no turn"
+    r"|no step of run|no terminal to (choose|ask) on|changed no file|continues only runs of|there is no turn"
 )
 """Expected refusals: there is no person, and one run serves all examples."""
 SHOP = '"""A shop."""\n\n\ndef total(prices):\n    result = 0\n    for price in prices:\n'

@@ -181,6 +181,8 @@ def _plain(words: tuple[str, ...], signature: inspect.Signature) -> Command:
         line += _given(parameter, words[0])
     if words[:2] == ("mcp", "serve"):
         line += ["--root", "{project}"]
+    elif words == ("bundle", "create"):
+        line += ["-o", "{project}.tideate-bundle"]
     elif "yes" in signature.parameters:
         line.append("--no")
     name = words[-1] if words[:2] == ("mcp", "serve") else ""

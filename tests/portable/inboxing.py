@@ -101,10 +101,13 @@ class Site:
         first.git("commit", "-qm", "begin")
         first.git("push", "-q", "origin", "main")
 
-    def machine(self, name: str, *, url: str | None = None) -> Machine:
-        """Return a new machine with a clone."""
-        made = self._new(name, url)
-        made.git("fetch", "-q", "origin")
+    def machine(self, name: str, *options: str) -> Machine:
+        """Return a new machine with a clone.
+
+        :param options: of `git fetch`.
+        """
+        made = self._new(name)
+        made.git("fetch", "-q", *options, "origin")
         made.git("reset", "-q", "--hard", "origin/main")
         return made
 
@@ -122,9 +125,9 @@ class Site:
         for machine in self._machines:
             machine.close()
 
-    def _new(self, name: str, url: str | None = None) -> Machine:
+    def _new(self, name: str) -> Machine:
         home = self.place / f"{len(self._machines)}-{name}"
-        made = Machine(home, url or self.url, name)
+        made = Machine(home, self.url, name)
         made.use(self.server)
         self._machines.append(made)
         return made

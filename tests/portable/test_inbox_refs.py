@@ -183,7 +183,8 @@ async def test_the_refs_of_an_ended_run_are_removed(office: Office) -> None:
 
 
 REFUSALS = {
-    "pre-receive": "while read old new ref; do case $ref in refs/tideate/*) echo no custom refs >&2; exit 1;; esac; done",
+    "pre-receive": "while read old new ref; do case $ref in refs/tideate/*) "
+    "echo no custom refs >&2; exit 1;; esac; done",
     "update": "case $1 in refs/tideate/*) echo no custom refs >&2; exit 1;; esac",
 }
 

@@ -11,6 +11,16 @@ if TYPE_CHECKING:
         LandedBranch as LandedBranch,
         land_branch as land_branch,
     )
+    from tideate_core.app.bundles import (
+        BundleHere as BundleHere,
+        base_work_tree as base_work_tree,
+        beside_project as beside_project,
+        bundle_file as bundle_file,
+        load_bundle as load_bundle,
+        make_bundle as make_bundle,
+        open_bundle as open_bundle,
+        save_bundle as save_bundle,
+    )
     from tideate_core.app.commit import (
         CommitPlan as CommitPlan,
         commit_run as commit_run,

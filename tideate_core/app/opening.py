@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.app.projects import note_use
@@ -11,7 +13,6 @@ from tideate_core.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from tideate_core.workspace import Buffers
 
@@ -59,10 +60,13 @@ async def recover_before(
 
     Called only when the person runs, resumes, restores or rolls back.
 
+    An interrupted opening of a bundle is reverted, too.
+
     :param root: None outside of a project.
     :param buffers: open buffers of the editor, None outside of one.
     :raises WorkspaceError: the rollback fails.
     """
+    await _finish_openings(root, say, buffers)
     pending = await interrupted_restore(root, buffers)
     if root is None or not pending:
         return
@@ -74,6 +78,27 @@ async def recover_before(
         left = f"; left as they are: {'; '.join(done.left)}" if done.left else ""
         back = recovery_names(done.restored) or "nothing"
         say(f"the interrupted restore was rolled back: {back}{left}")
+
+
+async def _finish_openings(root: Path | None, say: Callable[[str], None], buffers: Buffers | None) -> None:
+    private = project_state(root)
+    if not (private / "portable" / "opening").is_dir():
+        return
+    # here, because few projects have opened a bundle
+    from tideate_core.portable import finish_openings, lock_openings, openings
+    from tideate_core.store import Reader
+    from tideate_core.workspace import Workspace
+
+    lock = lock_openings(private) if openings(private) else None
+    if lock is None:
+        return  # nothing was interrupted, or another process is opening a bundle
+    try:
+        place = Path.cwd() if root is None else root
+        workspace = Workspace(place, private=private, buffers=buffers)
+        for run in await finish_openings(private, Reader(private), workspace):
+            say(f"the opening of a bundle was interrupted; what it wrote of run {run[:8]} is reverted")
+    finally:
+        os.close(lock)
 
 
 def recovery_words(pending: Sequence[str]) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.app import publish_run, short_id
 from tideate_core.cli.confirmations import has_person
-from tideate_core.cli.process import LEFT
-from tideate_core.cli.render.output import note, print_line
-from tideate_core.errors import InvalidInput, TideateError, WorkspaceError
+from tideate_core.cli.process import FAILED, LEFT
+from tideate_core.cli.render.output import fail, note, print_line
+from tideate_core.errors import TideateError, WorkspaceError
 from tideate_core.util.escaping import label, one_line
 
 if TYPE_CHECKING:
@@ -27,18 +27,18 @@ async def publish_left(
 ) -> int:
     """Publish a run that was left at a question, and print one line of JSON; return the exit status.
 
+    If it cannot be published, it waits here.
+
     :param remote: by default `[ci] remote`.
-    :raises WorkspaceError: it could not be published; the run waits here.
     """
     where = remote or project.loaded.config.ci.remote
     try:
         made = await publish_run(
             project, run, request, where, with_secrets=with_secrets, terminal=terminal_of_git()
         )
-    except InvalidInput as error:
-        raise InvalidInput(f"{error}; {_waits(run)}") from error
     except TideateError as error:
-        raise WorkspaceError(f"{error}; {_waits(run)}") from error
+        fail(WorkspaceError(f"{error}; {_waits(run)}"))
+        return FAILED
     question = made.question
     note(f"run {short_id(run)} waits on {label(where)}: {one_line(question.message)}")
     shape = {"n": question.n, "step": question.step, "kind": question.kind, "message": question.message}

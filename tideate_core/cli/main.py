@@ -32,6 +32,7 @@ class Command(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "agents": Command("agents:app", "List agents, or copy a built-in one to change it."),
+    "bundle": Command("bundle:app", "Put a run into a file, and open it on another machine."),
     "cancel": Command(
         "control:cancel",
         "Cancel a run.\n\nThe run's own process cancels it. If that process is dead, this command "
@@ -288,6 +289,7 @@ WITH_VALUE: Final = frozenset(
         "--transport",
         "--turn",
         "--wait",
+        "--worktree",
         "--workflow",
         "--zone",
         "-i",

@@ -14,6 +14,7 @@ from tideate_core.errors import (
     DefinitionChanged,
     PersonNeeded,
     RunEnded,
+    RunIsHere,
     RunIsOwned,
     RunNotActive,
     SessionNotFound,
@@ -36,7 +37,16 @@ DONE, FAILED, USAGE, DECLINED, LEFT, SIGNALLED, INTERRUPTED = 0, 1, 2, 3, 4, 128
 """`SIGNALLED` plus the signal's number is the status after a signal."""
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command."""
-_FAILURES: Final = (PersonNeeded, RunEnded, RunIsOwned, RunNotActive, StateError, StoreError, WorkspaceError)
+_FAILURES: Final = (
+    PersonNeeded,
+    RunEnded,
+    RunIsHere,
+    RunIsOwned,
+    RunNotActive,
+    StateError,
+    StoreError,
+    WorkspaceError,
+)
 """Errors of valid requests that fail."""
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         request_of as request_of,
         said_in_step as said_in_step,
     )
-    from tideate_core.engine.context.memory import CONVERSATION as CONVERSATION
+    from tideate_core.engine.context.memory import CONVERSATION as CONVERSATION, check_memos as check_memos
     from tideate_core.engine.context.person import question_digest as question_digest
     from tideate_core.engine.driver import (
         Driver as Driver,

@@ -111,10 +111,16 @@ class Settings:
             for value in values
         )
 
-    def transfers(self) -> list[str]:
-        """Return the repository's own settings of transfers and signatures that need trust, one a line."""
+    def transfers(self, *, signing: bool = True) -> list[str]:
+        """Return the repository's own settings of transfers and signatures that need trust, one a line.
+
+        :param signing: include the settings that the method `signing` lists.
+        """
         return sorted(
-            f"{key}={value!r}" for key, values in self.local.items() if _needs_trust(key) for value in values
+            f"{key}={value!r}"
+            for key, values in self.local.items()
+            if _needs_trust(key) and (signing or not key.startswith(_SIGNING))
+            for value in values
         )
 
     def filters(self) -> list[str]:

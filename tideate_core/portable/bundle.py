@@ -12,6 +12,7 @@ from tideate_core.errors import InvalidBundle, InvalidInput, WorkspaceError
 from tideate_core.portable.bundle_format import (
     ChangedFile,
     ChangedMode,
+    Copy,
     Draft,
     Image,
     Manifest,
@@ -20,6 +21,7 @@ from tideate_core.portable.bundle_format import (
     unpack_bundle,
     write_bundle,
 )
+from tideate_core.portable.copies import copy_ids, read_copy
 from tideate_core.portable.facts import BundleFacts, facts_of
 from tideate_core.portable.origin import find_origin, seen_files
 from tideate_core.portable.relocation import Relocation
@@ -88,6 +90,10 @@ class Bundle:
             found[record.run].append(self._record(record))
         return found
 
+    def copies(self) -> dict[str, list[PortableFile]]:
+        """Return the changes in the guarded copies by the id of the copy."""
+        return {one.id: self._files(one.files) for one in self.manifest.copies}
+
     def order(self) -> list[tuple[str, int]]:
         """Return run and number of each record, in the order of writing."""
         count: dict[str, int] = {}
@@ -109,12 +115,13 @@ class Bundle:
             raise InvalidBundle("the content of a file is missing")
         return FileImage.of_link(data) if image.kind == "link" else FileImage.of_file(data, image.mode)
 
+    def _files(self, files: Sequence[ChangedFile]) -> list[PortableFile]:
+        return [PortableFile(one.path, self.image(one.before), self.image(one.after)) for one in files]
+
     def _record(self, record: Record) -> PortableRecord:
         return PortableRecord(
             record.step,
-            tuple(
-                PortableFile(one.path, self.image(one.before), self.image(one.after)) for one in record.files
-            ),
+            tuple(self._files(record.files)),
             record.made,
             record.removed,
             tuple((one.path, one.before, one.after) for one in record.modes),
@@ -150,10 +157,11 @@ def create_bundle(
     relocation = Relocation((root, real_path(root)))
     journal, left = _journal(root, private, rows, blobs)
     drafts = _drafts(private, rows, blobs)
+    copies = [*filter(None, (_copy(root, one, blobs) for one in copy_ids(rows)))]
     origin = find_origin(root, __version__, time.time_ns() // 1_000_000)
     seen = seen_files(root, rows, journal)
     if not with_secrets:
-        refuse_secrets(root, origin.base, rows, journal, drafts, blobs.contents, question)
+        refuse_secrets(root, origin.base, rows, [*journal, *copies], drafts, blobs.contents, question)
     packed = tuple(pack_rows(_without_machine(one), relocation, blobs.put) for one in rows)
     try:
         manifest = Manifest(
@@ -161,6 +169,7 @@ def create_bundle(
             rows=packed,
             journal=tuple(journal),
             drafts=tuple(drafts),
+            copies=tuple(copies),
             seen=tuple(seen),
             left=tuple(left),
             question=relocation.leave(question),
@@ -179,7 +188,7 @@ def read_bundle(source: BinaryIO) -> Bundle:
     :raises OSError: it cannot be read.
     """
     manifest, blobs, size = unpack_bundle(source)
-    rows = unpack_rows(manifest.rows, blobs)
+    rows = unpack_rows(manifest.rows, blobs, manifest.origin.version)
     bundle = Bundle(manifest, rows, blobs, facts_of(manifest, rows, size))
     _check(bundle)
     return bundle
@@ -286,18 +295,34 @@ def _is_rolled_back(private: Path, run: str) -> bool:
     )
 
 
-def _packed_record(run: str, record: PortableRecord, blobs: Blobs) -> Record:
-    for file in record.files:
+def _copy(root: Path, copy: str, blobs: Blobs) -> Copy | None:
+    difference = read_copy(root, copy)
+    if difference is None:
+        return None
+    files = [PortableFile(path, before, after) for path, (before, after) in difference.files.items()]
+    return Copy(id=copy, files=_changed(files, blobs))
+
+
+def _changed(files: Sequence[PortableFile], blobs: Blobs) -> tuple[ChangedFile, ...]:
+    """Return changed files for a manifest.
+
+    :raises InvalidInput: a link leads out of the project.
+    """
+    for file in files:
         for image in (file.before, file.after):
             if image.state.kind == "link" and leads_out(file.path, image.data):
                 raise InvalidInput(f"{file.path} is a link out of the project, which no bundle holds")
+    return tuple(
+        ChangedFile(path=one.path, before=_image(one.before, blobs), after=_image(one.after, blobs))
+        for one in files
+    )
+
+
+def _packed_record(run: str, record: PortableRecord, blobs: Blobs) -> Record:
     return Record(
         run=run,
         step=record.step,
-        files=tuple(
-            ChangedFile(path=one.path, before=_image(one.before, blobs), after=_image(one.after, blobs))
-            for one in record.files
-        ),
+        files=_changed(record.files, blobs),
         made=record.made,
         removed=record.removed,
         modes=tuple(
@@ -312,7 +337,7 @@ def _image(image: FileImage, blobs: Blobs) -> Image:
     if state.kind not in ("file", "link"):
         return Image(kind="absent")
     kind: Any = state.kind
-    return Image(kind=kind, blob=blobs.put(image.data), mode=state.mode if kind == "file" else 0)
+    return Image(kind=kind, blob=blobs.put(image.data), mode=state.mode & 0o777 if kind == "file" else 0)
 
 
 def _drafts(private: Path, rows: Sequence[RunRows], blobs: Blobs) -> list[Draft]:

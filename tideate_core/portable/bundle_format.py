@@ -134,7 +134,7 @@ class SeenFile(Model):
 
 
 class Origin(Model):
-    """Where and when a bundle was made."""
+    """Origin and time of a bundle."""
 
     project: Name
     first_commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")] | None = None
@@ -187,7 +187,7 @@ class Manifest(Model):
 
 
 class Copy(Model):
-    """Changes in the guarded copy of an agent whose work waits for its landing."""
+    """Changes in an agent's guarded copy that have not landed."""
 
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{8,64}$")]
     files: tuple[ChangedFile, ...]
@@ -210,7 +210,7 @@ def write_bundle(target: BinaryIO, manifest: Manifest, blobs: Mapping[str, bytes
     whole = b"".join(parts)
     if len(head) > BOUNDS.manifest or len(whole) > BOUNDS.unpacked:
         raise InvalidBundle(f"it would hold {len(whole) >> 20} MiB, more than {BOUNDS.unpacked >> 20}")
-    body = zstandard.ZstdCompressor(level=10, write_checksum=False).compress(whole)
+    body = zstandard.ZstdCompressor(level=10, write_checksum=True).compress(whole)
     if len(body) > BOUNDS.file - 1024:
         raise InvalidBundle(f"it would have more than {BOUNDS.file >> 20} MiB")
     start = MAGIC + str(FORMAT).encode() + b"\n" + _blake3(body).encode() + b"\n"

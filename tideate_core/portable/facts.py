@@ -1,4 +1,4 @@
-"""What a person is shown of a bundle before it is opened."""
+"""Facts about a bundle, for a person who decides to open it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class BundleFacts:
 
 @dataclass(frozen=True, slots=True)
 class FactsHere:
-    """How a project differs from the one that a bundle comes from."""
+    """Differences between a project and the one that a bundle comes from."""
 
     has_base: bool | None
     """The repository here has the base commit; None if the bundle names none."""

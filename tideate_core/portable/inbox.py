@@ -107,7 +107,7 @@ class Published:
 
 @dataclass(slots=True)
 class _Notes:
-    """What this machine knows of a run that was published; survives a crash."""
+    """Notes of this machine about a published run; they survive a crash."""
 
     commits: list[str] = field(default_factory=list)
     """Commits of the run that this machine made or accepted, the last one at the end."""
@@ -206,7 +206,7 @@ class Inbox:
         return FetchedQuestion(question, refs.commit, refs.space, sealed.by, signed)
 
     async def bundle(self, refs: RunRefs) -> BytesIO:
-        """Read the bundle of a fetched run, whose author may be anyone.
+        """Read the bundle of a fetched run; anyone may have made it.
 
         :raises RefusedRef: it is missing or too large.
         """
@@ -225,6 +225,15 @@ class Inbox:
         commit = refs.answers.get(asked.question.n)
         if commit is None:
             return None
+        try:
+            return await self._checked_answer(commit, asked)
+        except RefusedRef as error:
+            ref = answer_ref(refs.space, refs.run, asked.question.n)
+            raise RefusedRef(
+                f"{error}; `git push REMOTE :{ref}` removes it, so that somebody else can answer"
+            ) from error
+
+    async def _checked_answer(self, commit: str, asked: FetchedQuestion) -> FetchedAnswer:
         sealed = await read_sealed(self._git, commit, ANSWER_FILES, (ANSWER,))
         answer = Answer.read(sealed.files[ANSWER])
         answer.check(asked.question, asked.commit)

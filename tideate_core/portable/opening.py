@@ -1,9 +1,9 @@
-"""An opening on disk: what it writes is staged, swapped in, and taken back after a crash.
+"""Opening of a bundle on disk: staged, swapped in, and reverted after a crash.
 
 ``PRIVATE/portable/opening/RUN/`` exists from before the first write until after the rows are in the store::
 
     state.json      runs, and how to tell whether the rows are in the store
-    journal/RUN/    the write of the project's files, to take it back
+    journal/RUN/    the write of the project's files, to revert it
     new/            journals and drafts of the runs, until they are swapped in
     old/            those that they replace
 """
@@ -37,7 +37,7 @@ STATE: Final = "state.json"
 
 
 def openings(private: Path) -> list[Path]:
-    """Return the directories of interrupted openings, and of those under way; blocking."""
+    """Return the directories of unfinished openings; blocking."""
     folder = private / FOLDER / "opening"
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
@@ -78,9 +78,12 @@ class Opening:
         """Private state in which new journals and drafts are made."""
         return self.place / "new"
 
-    def begin(self, runs: Sequence[str], mark: tuple[int, str, int] | None, *, known: bool) -> None:
+    def begin(
+        self, root: Path | None, runs: Sequence[str], mark: tuple[int, str, int] | None, *, known: bool
+    ) -> None:
         """Make the directory, durably; blocking.
 
+        :param root: of the project's files.
         :param runs: all runs of the bundle, and of the present run that they replace.
         :param mark: number, name and time of the last event in the bundle.
         :param known: the run is in the store already.
@@ -88,7 +91,7 @@ class Opening:
         had = {run: [os.path.lexists(path) for path in _swapped(self.private, run)] for run in runs}
         make_private_directory(self.staged)
         make_private_directory(self.place / "old")
-        state = {"had": had, "mark": mark, "known": known}
+        state = {"root": _named(root), "had": had, "mark": mark, "known": known}
         write_atomic(self.place / STATE, json.dumps(state).encode())
         for path in (self.place.parent, self.place.parent.parent, self.private):
             fsync_directory(path)
@@ -106,7 +109,7 @@ class Opening:
                     fsync_directory(path.parent)
         fsync_directory(self.place / "old")
 
-    async def take_back(self, workspace: Workspace) -> None:
+    async def revert(self, workspace: Workspace) -> None:
         """Restore files, journals and drafts as they were before; may be repeated after a crash.
 
         :raises WorkspaceError: a file cannot be restored.
@@ -128,6 +131,10 @@ class Opening:
                     old.rename(path)
                     fsync_directory(path.parent)
         self.end()
+
+    def is_of(self, root: Path | None) -> bool:
+        """Tell whether it was begun for these files: directories outside of projects share one state."""
+        return not (self.place / STATE).is_file() or self._state()["root"] == _named(root)
 
     def is_done(self, reader: Reader) -> bool:
         """Tell whether the rows of the bundle are in the store; blocking."""
@@ -164,24 +171,30 @@ class Opening:
         return state
 
 
+def _named(root: Path | None) -> str | None:
+    return None if root is None else os.fsencode(root).hex()
+
+
 def _swapped(private: Path, run: str) -> tuple[Path, Path]:
     return journal_directory(private, run), draft_folder(private, run)
 
 
 async def finish_openings(private: Path, reader: Reader, workspace: Workspace) -> list[str]:
-    """Take back interrupted openings, and finish those whose rows are in the store.
+    """Revert interrupted openings, and finish those with rows in the store.
 
     The caller holds the lock.
 
-    :returns: the runs of the openings that were taken back.
+    :returns: the runs of the reverted openings.
     :raises WorkspaceError: a file cannot be restored.
     """
-    taken_back = []
+    reverted = []
     for place in openings(private):
         opening = Opening(private, place.name)
+        if not opening.is_of(workspace.root):
+            continue
         if opening.is_done(reader):
             opening.end()
         else:
-            await opening.take_back(workspace)
-            taken_back.append(opening.run)
-    return taken_back
+            await opening.revert(workspace)
+            reverted.append(opening.run)
+    return reverted

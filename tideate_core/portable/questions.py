@@ -330,7 +330,7 @@ class Answer(_Strict):
         if about != (question.run, question.n, question.digest, commit):
             raise RefusedRef(
                 f"the answer {question.n} to run {question.run[:8]} is about another question or another "
-                "version of it; ask its author to answer again"
+                "version of it"
             )
 
     def as_decision(self) -> Decision:
@@ -339,7 +339,7 @@ class Answer(_Strict):
 
 
 class Taken(_Strict):
-    """A mark that somebody continues a run after a question."""
+    """Mark of a run that somebody continues."""
 
     format: Literal[1] = 1
     run: RunId

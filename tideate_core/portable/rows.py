@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from tideate_core.engine import RunRequest
+from tideate_core.engine import RunRequest, check_memos
 from tideate_core.errors import InvalidBundle
 from tideate_core.portable.bundle_format import Rows, RunId, Workflow, parse_column
 from tideate_core.store import (
     DEPTH,
+    NULL,
     RUN,
     TABLES,
     Definition,
@@ -60,9 +61,7 @@ def pack_rows(rows: RunRows, relocation: Relocation, put: Callable[[bytes], str]
 
     def packed(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, JsonValue]:
         return {
-            name: _packed(relocation.leave(row[name]), put)
-            if kind.startswith("json") and row[name] is not None
-            else row[name]
+            name: _packed(relocation.leave(row[name]), put) if kind.startswith("json") else row[name]
             for name, kind in columns.items()
         }
 
@@ -84,16 +83,21 @@ def pack_rows(rows: RunRows, relocation: Relocation, put: Callable[[bytes], str]
     return Rows(workflow=workflow, run=packed(rows.run, RUN), tables=tables)
 
 
-def _packed(value: Any, put: Callable[[bytes], str]) -> str:
+def _packed(value: Any, put: Callable[[bytes], str]) -> str | None:
+    if value is NULL:
+        return None
     text = column_text(value)
     return text if len(text) <= INLINE else f"@{put(text.encode())}"
 
 
-def unpack_rows(packed: Sequence[Rows], blobs: Mapping[str, bytes]) -> tuple[RunRows, ...]:
+def unpack_rows(packed: Sequence[Rows], blobs: Mapping[str, bytes], version: str) -> tuple[RunRows, ...]:
     """Check the rows of a bundle; paths are still places.
 
+    :param version: of the tideate that made it.
     :raises InvalidBundle: a row cannot be one of a run, or the runs are not one family.
     """
+    for rows_of in packed:
+        _check_columns(rows_of, version)
     rows = tuple(_unpacked(one, blobs) for one in packed)
     seen: set[str] = set()
     for one in rows:
@@ -117,6 +121,7 @@ def _unpacked(packed: Rows, blobs: Mapping[str, bytes]) -> RunRows:
     }
     _check_run(run)
     _check_tables(tables)
+    _check_memos(tables["workflow_memos"])
     definition = Definition(
         workflow.workflow_id,
         workflow.name,
@@ -130,15 +135,20 @@ def _unpacked(packed: Rows, blobs: Mapping[str, bytes]) -> RunRows:
     return RunRows(definition, run, tables)
 
 
+def _check_columns(packed: Rows, version: str) -> None:
+    known = [(RUN, packed.run)]
+    known += [(TABLES.get(table, {}), row) for table, rows in packed.tables.items() for row in rows]
+    if any(row.keys() != columns.keys() for columns, row in known):
+        raise InvalidBundle(f"its rows have other columns than this version knows; tideate {version} made it")
+
+
 def _row(row: Mapping[str, Any], columns: Mapping[str, str], blobs: Mapping[str, bytes]) -> dict[str, Any]:
-    if row.keys() != columns.keys():
-        raise InvalidBundle("a row of it has other columns than this version knows")
     return {name: _value(name, row[name], kind, blobs) for name, kind in columns.items()}
 
 
 def _value(name: str, value: Any, kind: str, blobs: Mapping[str, bytes]) -> Any:
     if value is None and kind.endswith("?"):
-        return None
+        return NULL if kind.startswith("json") else None
     wanted = kind.removesuffix("?")
     if wanted == "json" and isinstance(value, str):
         return _json(name, value, blobs)
@@ -197,6 +207,16 @@ def _check_tables(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     names = [row["name"] for row in events] + [row["step_id"] for row in tables["workflow_steps"]]
     if any(not name or len(name) > _LONGEST for name in names):
         raise InvalidBundle("a name in it is too long")
+
+
+def _check_memos(rows: Sequence[Mapping[str, Any]]) -> None:
+    memos: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        memos.setdefault(row["step_id"], {})[row["key"]] = row["value"]
+    try:
+        check_memos(memos)
+    except ValueError as error:
+        raise InvalidBundle("a value of a step has another shape than this version knows") from error
 
 
 def _unique(rows: Sequence[Mapping[str, Any]], *names: str) -> None:

@@ -1,4 +1,4 @@
-"""Search for probable secrets in what a bundle would carry."""
+"""Search for probable secrets in a bundle before it is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tideate_core.portable.bundle_format import Draft, Image, Record
+    from tideate_core.portable.bundle_format import Copy, Draft, Image, Record
     from tideate_core.store import RunRows
 
 MOST_SHOWN: Final = 5
@@ -28,18 +28,22 @@ def refuse_secrets(
     root: Path,
     base: str | None,
     rows: Sequence[RunRows],
-    journal: Sequence[Record],
+    journal: Sequence[Record | Copy],
     drafts: Sequence[Draft],
     blobs: Mapping[str, bytes],
-    question: Any = None,
+    question: dict[str, Any] | None,
 ) -> None:
     """Refuse a bundle with probable secrets that the base commit does not have already; blocking.
 
     :raises InvalidInput: names where they are.
     """
     found: dict[str, set[str]] = {}
-    asked = ("the question", question)
-    for place, value in [*_values(rows), *_files(journal, blobs), *_drafts(drafts, blobs), asked]:
+    for place, value in [
+        *_values(rows),
+        *_files(journal, blobs),
+        *_drafts(drafts, blobs),
+        ("the question", question),
+    ]:
         if lines := {line.strip() for line in secrets_within(value)}:
             found.setdefault(place, set()).update(lines)
     if not found:
@@ -60,22 +64,22 @@ def _values(rows: Sequence[RunRows]) -> Iterator[tuple[str, Any]]:
         yield "the prompt", request.get("prompt")
         yield "the inputs", request.get("inputs")
         yield "the selected text", request.get("context")
-        yield "the definition", one.definition.text
-        yield "the response", one.run["results"]
-        yield "the error", one.run["error"]
-        for row in one.tables["workflow_steps"]:
-            yield f"the step {label(row['step_id'])}", [row["task"], row["result"], row["error"]]
-        for row in one.tables["workflow_memos"]:
-            step = f"the step {label(row['step_id'])}" if row["step_id"] else "the conversation"
-            yield step, row["value"]
-        for row in one.tables["workflow_events"]:
-            step = row["data"].get("step")
-            yield f"the step {label(str(step))}" if step else "the events", row["data"]
-        for row in one.tables["workflow_wishes"]:
-            yield "a message", row["text"]
+        yield "the definition", [one.definition.text, one.definition.name, one.definition.description]
+        yield "the run", list(one.run.values())
+        for table, rows_of in one.tables.items():
+            for row in rows_of:
+                yield _place(table, row), list(row.values())
 
 
-def _files(journal: Sequence[Record], blobs: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+def _place(table: str, row: Mapping[str, Any]) -> str:
+    data = row.get("data")
+    step = row.get("step_id") or (data.get("step") if isinstance(data, dict) else None)
+    if step:
+        return f"the step {label(str(step))}"
+    return "a message" if table == "workflow_wishes" else "the conversation"
+
+
+def _files(journal: Sequence[Record | Copy], blobs: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     for record in journal:
         for file in record.files:
             for image in (file.before, file.after):

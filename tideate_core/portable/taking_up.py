@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine import draft_folder
-from tideate_core.errors import EditConflict, InvalidBundle, RunIsHere, RunNotFound, WorkspaceError
+from tideate_core.errors import (
+    EditConflict,
+    InvalidBundle,
+    RunIsHere,
+    RunIsOwned,
+    RunNotFound,
+    ScratchUnavailable,
+    WorkspaceError,
+)
 from tideate_core.portable.bundle import ENDED
+from tideate_core.portable.copies import keep_copies, make_copy, merged_copy, with_copies
 from tideate_core.portable.opening import Opening, finish_openings, lock_openings
 from tideate_core.portable.relocation import Relocation
 from tideate_core.portable.rows import arrived_rows
@@ -25,8 +35,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.portable.bundle import Bundle
+    from tideate_core.snapshots import GuardedCopy
     from tideate_core.store import Reader, RunRows, Store
     from tideate_core.workspace import FileImage, MergedJournals, Workspace
+
+log = logging.getLogger(__name__)
 
 MOST_SHOWN = 5
 
@@ -54,7 +67,7 @@ async def take_up(
 ) -> TakenUp:
     """Take up a bundle as a run of a project; unfinished runs are paused.
 
-    Interrupted openings are taken back first.
+    Interrupted openings are reverted first.
 
     :param on_write: called before the first write.
     :raises RunIsHere: the run is in this project and has continued.
@@ -63,7 +76,7 @@ async def take_up(
         changed.
     :raises InvalidBundle: the bundle contradicts the runs of this project; nothing was changed.
     :raises WorkspaceError: a file cannot be written, or another opening is under way.
-    :raises StoreError: the rows cannot be written; everything was taken back.
+    :raises StoreError: the rows cannot be written; everything was reverted.
     """
     lock = lock_openings(store.private)
     if lock is None:
@@ -92,12 +105,13 @@ class _TakingUp:
         if known is not None and _is_same(self._store.reader(), bundle, ended=ended):
             return TakenUp(bundle.run, bundle.facts.workflow, (), ended, unchanged=True)
         merged = await self._merged(known or [])
+        copies = await asyncio.to_thread(self._copies, merged)
         await asyncio.to_thread(self._refuse_conflicts, merged, await self._workspace.unsaved_files())
         on_write()
         try:
-            await self._write(merged, rows, known)
+            await self._write(merged, copies, rows, known)
         except BaseException:
-            await self._opening.take_back(self._workspace)
+            await self._opening.revert(self._workspace)
             raise
         await asyncio.to_thread(self._opening.end)
         return TakenUp(bundle.run, bundle.facts.workflow, tuple(merged.written), ended)
@@ -126,6 +140,15 @@ class _TakingUp:
             )
         return {file.path: file.after for file in plan.files}
 
+    def _copies(self, merged: MergedJournals) -> dict[str, dict[str, FileImage | None]]:
+        """Return the files of the guarded copies, and add their conflicts."""
+        written = {file.path: file.after for file in merged.plan.files}
+        found = {}
+        for copy, files in self._bundle.copies().items():
+            found[copy], conflicts = merged_copy(self._root, files, written)
+            merged.conflicts.update(conflicts)
+        return found
+
     def _refuse_conflicts(self, merged: MergedJournals, unsaved: Sequence[str]) -> None:
         conflicts = dict(merged.conflicts)
         conflicts |= {name: "has unsaved changes in the editor" for name in merged.written if name in unsaved}
@@ -135,19 +158,47 @@ class _TakingUp:
                 "began with, or open the bundle in a work tree of its base commit with `--worktree DIR`"
             )
 
-    async def _write(self, merged: MergedJournals, rows: Sequence[RunRows], known: list[str] | None) -> None:
+    async def _write(
+        self,
+        merged: MergedJournals,
+        copies: dict[str, dict[str, FileImage | None]],
+        rows: Sequence[RunRows],
+        known: list[str] | None,
+    ) -> None:
         runs = list(dict.fromkeys([*(one.id for one in rows), *(known or [])]))
         await asyncio.to_thread(self._stage, merged, runs, known is not None)
         if merged.plan:
             committer = Committer(self._root, self._workspace.buffers, self._opening.journal)
             await committer.commit(merged.plan, self._opening.run)
-        await asyncio.to_thread(self._opening.swap)
-        await import_rows(self._store, rows, at=self._bundle.manifest.origin.made_at)
+        made = await self._make_copies(copies)
+        try:
+            await asyncio.to_thread(self._opening.swap)
+            at = self._bundle.manifest.origin.made_at
+            rows = with_copies(rows, {old: copy.id for old, copy in made.items()})
+            await import_rows(self._store, rows, at=at)
+        except BaseException:
+            for copy in made.values():
+                await copy.discard()
+            raise
+        await asyncio.to_thread(keep_copies, rows, list(made.values()), at)
+
+    async def _make_copies(self, copies: dict[str, dict[str, FileImage | None]]) -> dict[str, GuardedCopy]:
+        """Make the guarded copies; without one, its agent begins anew."""
+        root = self._workspace.root
+        made: dict[str, GuardedCopy] = {}
+        if root is None:
+            return made
+        for old, files in copies.items():
+            try:
+                made[old] = await make_copy(root, files)
+            except ScratchUnavailable as error:
+                log.warning("the guarded copy %s cannot be made here: %s", old, error)
+        return made
 
     def _stage(self, merged: MergedJournals, runs: Sequence[str], known: bool) -> None:
         events = self._bundle.rows[0].events
         mark = (len(events), *events[-1]) if events else None
-        self._opening.begin(runs, mark, known=known)
+        self._opening.begin(self._workspace.root, runs, mark, known=known)
         staged = Journal(self._opening.staged)
         for run, number in self._bundle.order():
             step, entries = merged.entries[run][number]
@@ -168,6 +219,7 @@ def _write_private(path: Path, content: bytes) -> None:
 def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
     """Return the runs here that the bundle replaces, None if it replaces none.
 
+    :raises RunIsOwned: a living process has the run here.
     :raises RunIsHere: the run here has continued since it left.
     :raises InvalidBundle: a run of the bundle belongs to another run here.
     """
@@ -177,7 +229,10 @@ def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
             raise InvalidBundle(f"it holds the run {one.id[:8]}, which is another one here")
     if not here:
         return None
-    if reader.run(bundle.run).parent is not None:
+    run = reader.run(bundle.run)
+    if run.lease is not None and run.lease.alive:
+        raise RunIsOwned(f"run {run.id[:8]} is being run by process {run.lease.pid}; end that process first")
+    if run.parent is not None:
         raise InvalidBundle(f"its run {bundle.run[:8]} is a step of another run here")
     theirs = bundle.rows[0].events
     ours = [(event.name, event.at) for event in reader.events(bundle.run)]

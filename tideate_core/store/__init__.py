@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         is_deeper as is_deeper,
     )
     from tideate_core.store.portable_runs import (
+        NULL as NULL,
         RUN as RUN,
         TABLES as TABLES,
         RunRows as RunRows,

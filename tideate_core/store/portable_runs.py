@@ -18,6 +18,7 @@ from tideate_core.store.objects import Objects, definition_hash, pack, plain
 from tideate_core.store.records import TERMINAL, Definition
 from tideate_core.store.run_texts import add_prompt, index_answers
 from tideate_core.store.runs import PROMPT_LENGTH, run_status
+from tideate_core.store.schema import schema_version
 from tideate_core.store.unfinished import mark_unfinished
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Kind = Literal["text", "text?", "integer", "integer?", "number?", "json", "json?"]
 """Type of a column; a `?` allows NULL."""
+
+NULL: Final = object()
+"""The value of an empty JSON column; JSON's own null is None."""
 
 RUN: Final[Mapping[str, Kind]] = {
     "id": "text",
@@ -112,7 +116,7 @@ TABLES: Final[Mapping[str, Mapping[str, Kind]]] = {
 }
 """Columns of the tables with rows of one run, without `execution_id`."""
 
-_WHERE: Final = {"workflow_wishes": " AND wish = 'say'"}
+_WHERE: Final = {"workflow_wishes": " AND w.wish = 'say'"}
 _ORDER: Final = {"workflow_steps": "id", "workflow_wishes": "id"}
 _FAMILY: Final = (
     "WITH RECURSIVE family(id) AS (SELECT id FROM workflow_executions WHERE id = ? UNION"
@@ -132,7 +136,7 @@ _LEASE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RunRows:
-    """All rows of one run; JSON columns are values."""
+    """All rows of one run; JSON columns are values or `NULL`."""
 
     definition: Definition
     run: Row
@@ -162,6 +166,8 @@ def export_rows(private: Path, run_id: str) -> list[RunRows]:
         raise RunNotFound(run_id)
     connection = connect_to_read(path)
     try:
+        if schema_version(connection) == 0:
+            raise RunNotFound(run_id)  # its first process ended before it made the tables
         connection.execute("BEGIN")
         family = [row[0] for row in connection.execute(_FAMILY, (run_id,))]
         if not family:
@@ -221,7 +227,7 @@ def _exported(connection: sqlite3.Connection, objects: Objects, run: str) -> Run
 
 def _select(table: str) -> str:
     where = f"execution_id = ?{_WHERE.get(table, '')} ORDER BY {_ORDER.get(table, '1, 2')}"
-    return f"SELECT {', '.join(TABLES[table])} FROM {table} WHERE {where}"  # noqa: S608 names of this module
+    return f"SELECT {', '.join(TABLES[table])} FROM {table} w WHERE {where}"  # noqa: S608 names of this module
 
 
 def _rows(
@@ -229,9 +235,13 @@ def _rows(
 ) -> Iterator[Row]:
     for values in connection.execute(statement, (run,)).fetchall():
         yield {
-            name: objects.load(value) if kind.startswith("json") and value is not None else value
+            name: _loaded(objects, value) if kind.startswith("json") else value
             for (name, kind), value in zip(columns.items(), values, strict=True)
         }
+
+
+def _loaded(objects: Objects, column: str | None) -> Any:
+    return NULL if column is None else objects.load(column)
 
 
 def _add(transaction: Transaction, rows: RunRows, at: int) -> None:
@@ -251,7 +261,7 @@ def _add(transaction: Transaction, rows: RunRows, at: int) -> None:
     flat["status"] = run["status"] if run["status"] in TERMINAL else "paused"
     _insert(transaction, "workflow_executions", {**flat, **head})
     for name, kind in RUN.items():
-        if kind.startswith("json") and run[name] is not None:
+        if kind.startswith("json") and run[name] is not NULL:
             transaction.execute(
                 f"UPDATE workflow_executions SET {name} = ? WHERE id = ?",  # noqa: S608 a name of this module
                 (transaction.column(run["id"], pack(run[name])), run["id"]),
@@ -260,9 +270,7 @@ def _add(transaction: Transaction, rows: RunRows, at: int) -> None:
     for table, columns in TABLES.items():
         for row in rows.tables.get(table, ()):
             packed = {
-                name: transaction.column(run["id"], pack(row[name]))
-                if kind.startswith("json") and row[name] is not None
-                else row[name]
+                name: _column(transaction, run["id"], row[name]) if kind.startswith("json") else row[name]
                 for name, kind in columns.items()
             }
             _insert(transaction, table, {"execution_id": run["id"], **packed})
@@ -291,6 +299,10 @@ def _add_definition(transaction: Transaction, definition: Definition, at: int) -
         (workflow, *names, digest, at, at),
     )
     return workflow, digest
+
+
+def _column(transaction: Transaction, run: str, value: Any) -> str | None:
+    return None if value is NULL else transaction.column(run, pack(value))
 
 
 def _insert(transaction: Transaction, table: str, row: Row) -> None:

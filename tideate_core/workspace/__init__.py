@@ -96,6 +96,7 @@ if TYPE_CHECKING:
         PortableFile as PortableFile,
         PortableJournal as PortableJournal,
         PortableRecord as PortableRecord,
+        merge_image as merge_image,
         merge_journals as merge_journals,
         portable_journal as portable_journal,
     )

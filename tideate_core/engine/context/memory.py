@@ -304,6 +304,17 @@ class Memory:
         self._asked.pop(step, None)
 
 
+def check_memos(memos: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check memos of another machine, by step and key.
+
+    :raises ValueError: a value has another shape than this version writes.
+    """
+    try:
+        Memory(None, memos)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"a memo cannot be read: {error!r}") from error
+
+
 def _places(memos: Mapping[str, Any]) -> int:
     return max((reply.get("place", 0) for key, reply in memos.items() if REPLY in key), default=0)
 

@@ -55,7 +55,7 @@ from tideate_core.snapshots.guarded.record import Record
 from tideate_core.snapshots.guarded.updating import CONTENTS, Applying, Planning, changed_paths
 from tideate_core.snapshots.guarded.upper import changed_in_upper
 from tideate_core.snapshots.scratch.foreign_paths import environment_in_copy
-from tideate_core.snapshots.scratch.laying import checked_name, lay_parts
+from tideate_core.snapshots.scratch.laying import checked_name, lay_file, lay_parts
 from tideate_core.snapshots.scratch.places import claim_place, release_place, remove_tree, sweep_places
 from tideate_core.util.private_files import make_private_directory, open_private
 from tideate_core.util.uncancelled import run_in_thread, wait_uncancelled
@@ -310,6 +310,20 @@ class GuardedCopy:
 
         await self._in_thread(work)
         return self.root / OWN_DIRECTORY / name
+
+    async def write(self, files: Mapping[str, Content]) -> None:
+        """Write files as a program in the guarded copy would: they are changes, not part of the base.
+
+        :raises ScratchUnavailable: the guarded copy is gone, or cannot be written.
+        :raises WorkspaceError: see `Scratch.lay_over`.
+        """
+
+        def work(_: int) -> None:
+            with self._view() as view:
+                for name, content in files.items():
+                    lay_file(view, name, content)
+
+        await self._in_thread(work)
 
     async def close(self) -> EscapeReport:
         """End all programs in the guarded copy; its files stay.

@@ -104,11 +104,11 @@ def inspect_programs(repository: Repository, trust: Trust | None = None) -> Repo
     :raises ConfigError: the trust store cannot be read.
     """
     folder, filters = _folder(repository), tuple(repository.settings.filters())
-    transfers = tuple(repository.settings.transfers())
     names = dict.fromkeys((*COMMIT_HOOKS, *SWITCH_HOOKS))
     hooks = tuple(name for name in names if os.access(folder / name, os.X_OK) and (folder / name).is_file())
     top = repository.layout.top
     signing = repository.settings.is_set("commit.gpgsign")
+    transfers = tuple(repository.settings.transfers(signing=not signing))
     try:
         contents = list(_contents(repository, folder))
     except _NotListed as error:
