@@ -180,6 +180,12 @@ def idle(site: Site) -> Iterator[Figure]:
     yield Figure("transactions of an idle worker", [rate], "/s")
 
 
+def transactions_of(site: Site) -> int:
+    """Return the transactions of a site's database so far."""
+    with psycopg.connect(site.database, autocommit=True) as connection:
+        return transactions(connection)
+
+
 def transactions(connection: psycopg.Connection[Any]) -> int:
     """Return the transactions of a database so far."""
     question = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
@@ -236,16 +242,18 @@ def first_step(site: Site, run: str) -> float:
 
 def storage(site: Site) -> Iterator[Figure]:
     """Measure rows and bytes that a completed run leaves in the database."""
-    before = size(site.database)
+    before, calls = size(site.database), transactions_of(site)
     address = site.remote("storage", {"a.txt": "one\n"})
     worker = site.worker("storage").wait_ready()
     fleet = Fleet(site.database)
     runs = set(fleet.submit(submissions(site, address, RUNS)))
     eventually(lambda: ended(fleet, runs), 600, site.logs)
+    calls = transactions_of(site) - calls
     fleet.close()
     worker.stop()
     after = size(site.database)
     yield Figure("rows for a run", [(after[0] - before[0]) / RUNS], "")
+    yield Figure("transactions for a run, with the polls meanwhile", [calls / RUNS], "")
     yield Figure("bytes for a run, with indexes", [(after[1] - before[1]) / RUNS], "bytes")
 
 

@@ -99,6 +99,8 @@ class Site:
         listed = subprocess.run(["ssh-keygen", "-lf", self.key], check=True, capture_output=True, text=True)
         self.fingerprint = listed.stdout.split()[1]
         self.configuration = ""
+        self.more = ""
+        """Further lines of everybody's `[fleet]`."""
 
     def configure(self, text: str) -> None:
         """Set the configuration of everybody, besides the fleet's."""
@@ -122,7 +124,7 @@ class Site:
             folder.mkdir(parents=True)
             (home / ".gitconfig").write_text("[user]\nname = Ana\nemail = ana@example.org\n")
         keys = json.dumps([self.fingerprint] if allow is None else list(allow))
-        text = f'{self.configuration}\n[fleet]\nkey = "{self.key}"\nallow = {keys}\n'
+        text = f'{self.configuration}\n[fleet]\nkey = "{self.key}"\nallow = {keys}\n{self.more}'
         (folder / "config.toml").write_text(text)
         return home
 

@@ -151,8 +151,43 @@ def test_runs_of_a_lost_worker_are_released_only_when_it_is_gone(site: Site, ser
     lost.kill()
     server.answers("What is it", "A file.")
     gate.release()
-    assert eventually(lambda: site.run("fleet", "release", "lost", "--json").stdout)
+    eventually(lambda: site.run("fleet", "release", "lost").returncode == 0)
     assert site.wait_for(run, "completed")["worker"] == "other"
+
+
+@pytest.mark.slow
+@pytest.mark.crash
+def test_another_worker_continues_after_the_last_stored_turn(site: Site, server: ModelServer) -> None:
+    site.use(server)
+    site.more = "bundle_every = 1\n"
+    server.answers("First", "one")
+    gate = server.holds("Second")
+    address = site.remote("shop")
+    for name in ("lost", "other"):
+        folder = site.home(name) / "config" / "tideate" / "workflows"
+        folder.mkdir()
+        steps = "steps:\n  - {id: a, task: First}\n  - {id: b, task: Second, dependencies: [a]}\n"
+        (folder / "two.yaml").write_text(steps)
+    lost = site.worker("lost").wait_ready()
+    run = site.submit("two", "--repo", address)
+    gate.wait_started()
+    eventually(lambda: stored_bundles(site, run))
+    lost.kill()
+    gate.release()
+    site.worker("other").wait_ready()
+    eventually(lambda: site.run("fleet", "release", "lost").returncode == 0)
+    assert site.wait_for(run, "completed", "failed")["state"] == "completed", site.logs()
+    asked = [text_of(body) for body in server.requests]
+    assert (sum("First" in text for text in asked if "Second" not in text), len(asked)) == (1, 3)
+
+
+def stored_bundles(site: Site, run: str) -> int:
+    import psycopg
+
+    with psycopg.connect(site.database) as connection:
+        found = connection.execute("SELECT count(*) FROM tideate.objects WHERE run = %s", (run,)).fetchone()
+    assert found is not None
+    return int(found[0])
 
 
 @pytest.mark.slow

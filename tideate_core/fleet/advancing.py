@@ -7,9 +7,10 @@ import json
 import logging
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tideate_core import __version__
 from tideate_core.app import forget_project, make_catalog, open_project, open_runner
@@ -34,39 +35,33 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_STARTED: Final = frozenset({EventName.STEP_STARTED})
-_STOPPED: Final = frozenset({EventName.STEP_COMPLETED, EventName.STEP_FAILED, EventName.STEP_SKIPPED})
-
 
 @dataclass(slots=True)
 class _Turns:
-    """Counts the model's turns of a run, and tells when to store a bundle."""
+    """Stores a bundle of a running run after every few turns of its models."""
 
     every: int
-    leave: Callable[[], object]
-    """Stops the run so that it can be resumed."""
-    due: bool = False
+    store: Callable[[], Coroutine[None, None, object]]
     _since: int = 0
-    _steps: set[tuple[str, str]] = field(default_factory=set)
+    _storing: asyncio.Task[object] | None = None
 
     def take(self, event: Event) -> None:
         """Take an event of the run or of a run within it."""
-        step = (event.execution_id, str(event.data.get("step", "")))
-        if event.name in _STARTED:
-            self._steps.add(step)
-        elif event.name in _STOPPED:
-            self._steps.discard(step)
-        elif event.name is EventName.MODEL_ANSWERED:
-            self._since += 1
-            # not while another step runs: it would be interrupted
-            if self._since >= self.every and len({run for run, _ in self._steps}) == len(self._steps):
-                self.due = True
-                asyncio.get_running_loop().call_soon(self.leave)
+        self._since += event.name is EventName.MODEL_ANSWERED
+        if self._since >= self.every and (self._storing is None or self._storing.done()):
+            self._since = 0
+            self._storing = asyncio.create_task(self._store(), name="store a bundle")
 
-    def begin(self) -> None:
-        """Count anew, for a run that is started or resumed."""
-        self.due, self._since = False, 0
-        self._steps.clear()
+    async def _store(self) -> None:
+        try:
+            await self.store()
+        except Exception as error:  # noqa: BLE001 the run goes on; a later bundle, or that of its end, counts
+            log.warning("no bundle of a running run was stored: %s", error)
+
+    async def end(self) -> None:
+        """Wait for the bundle that is being stored."""
+        if self._storing is not None:
+            await self._storing
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +90,17 @@ class Advance:
         :raises TideateError: the work tree cannot be made; trying again may help.
         """
         project = await self._project()
-        turns = _Turns(self.bundle_every, lambda: None)
+        turns = _Turns(self.bundle_every, partial(self._keep, project, running=True))
         try:
             front = LeavingFrontEnd(self.leg.submission.accept or None, self._recorded(), turns.take)
             async with self._open(project, front) as runner:
-                turns.leave = lambda: _leave(runner, self.leg.run)
                 known = await self._known(runner, project)
-                result = None if known is not None and known.ended else await self._go(runner, known is None)
-                while result is not None and turns.due and front.left is None:
-                    if (await _row(runner, self.leg.run)).ended:
-                        break
-                    await self.keep(await self._bundle(project))
-                    turns.begin()
-                    result = await self._go(runner, new=False)
+                result = None
+                if known is None or not known.ended:
+                    try:
+                        result = await self._go(runner, known is None)
+                    finally:
+                        await turns.end()
                 row = await _row(runner, self.leg.run)
             return await self._result(project, row, result, front.left)
         except TideateError as error:
@@ -174,7 +167,7 @@ class Advance:
         )
         return LegResult(
             state=State.WAITING,
-            bundle=await self.keep(await self._bundle(project)),
+            bundle=await self._keep(project),
             question=await self.keep(question.model_dump_json().encode()),
             asked=OpenQuestion.of(question),
             commit=self.commit,
@@ -201,13 +194,16 @@ class Advance:
         answer = Answer.read(json.dumps(self.leg.answer).encode())
         return RecordedAnswers({answer.digest: (answer.as_decision(), answer.by)}, log.info)
 
-    async def _bundle(self, project: Project) -> bytes:
+    async def _keep(self, project: Project, *, running: bool = False) -> str:
+        """Store a bundle of the run, and return its hash."""
+
         def make() -> bytes:
             target = BytesIO()
-            create_bundle(self.tree, project_state(project.root), self.leg.run, target)
+            private = project_state(project.root)
+            create_bundle(self.tree, private, self.leg.run, target, running=running)
             return target.getvalue()
 
-        return await asyncio.to_thread(make)
+        return await self.keep(await asyncio.to_thread(make))
 
     async def _ended(self, project: Project, row: RunRow) -> LegResult:
         states = {"completed": State.COMPLETED, "failed": State.FAILED}
@@ -216,7 +212,7 @@ class Advance:
             state=states.get(row.status, cancelled),
             message=row.error or "",
             error_code=row.error_code,
-            bundle=await self.keep(await self._bundle(project)),
+            bundle=await self._keep(project),
             files=row.files,
             commit=self.commit,
         )
@@ -232,11 +228,6 @@ def forget_tree(tree: Path) -> None:
     with suppress(FileNotFoundError):
         shutil.rmtree(project_state(tree))
     remove_tree(tree)
-
-
-def _leave(runner: WorkflowRunner, run: str) -> None:
-    with suppress(RunNotFound):  # it has ended meanwhile
-        runner.leave(run)
 
 
 async def _row(runner: WorkflowRunner, run: str) -> RunRow:

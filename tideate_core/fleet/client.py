@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -82,6 +84,7 @@ class Fleet:
     _client: Any = field(init=False)
 
     def __post_init__(self) -> None:
+        logging.getLogger("dbos").setLevel(logging.CRITICAL)  # its errors are told in our words
         self._client = open_client(self.url)
         self._engine = open_engine(self.url)
 
@@ -150,6 +153,8 @@ class Fleet:
         return FleetRun(**{**{name: getattr(view, name) for name in view.__slots__}, "steps": done})
 
     def _legs(self, wanted: str, *, load_input: bool = False) -> list[WorkflowStatus]:
+        if not re.fullmatch(r"[0-9a-f]{1,32}", wanted):
+            raise RunNotFound(wanted)
         with plain_errors():
             found = self._client.list_workflows(
                 name=[START, CONTINUE],

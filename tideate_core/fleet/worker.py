@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import FleetError, TideateError
+from tideate_core.errors import FleetError, InvalidInput
 from tideate_core.fleet.database import APPLICATION, ROLES, NameLock, open_client, open_engine, plain_errors
 from tideate_core.fleet.legs import VERSION
 from tideate_core.fleet.objects import Objects
 from tideate_core.fleet.queues import POLLING, rated_queues
+from tideate_core.fleet.submission import QUEUE
 from tideate_core.project import state_dir
+from tideate_core.util.escaping import visible
 from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
@@ -44,6 +47,15 @@ class WorkerOptions:
     """Legs that run at once."""
     drain: int = 30
     """Seconds that running legs have to end after a stop; then they are left, to be resumed."""
+
+    def check(self) -> None:
+        """Check the names.
+
+        :raises InvalidInput: one is unusable.
+        """
+        for option, name in (("--name", self.name), ("--queue", self.queue)):
+            if not re.fullmatch(QUEUE if option == "--queue" else r"[\w.-]{1,100}", name):
+                raise InvalidInput(f"{option} {visible(name)}: give letters, digits, '.', '_' and '-'")
 
 
 def dbos_config(url: str, options: WorkerOptions) -> DBOSConfig:
@@ -142,6 +154,8 @@ class Worker:
                     if ticks % SWEEP == 0:
                         await asyncio.to_thread(_sweep, place, client)
                     ticks += 1
+                except NameLost:
+                    raise
                 except FleetError as error:  # the database is away; DBOS waits for it, too
                     log.warning("%s", error)
                 await _wait(stop, TICK)
@@ -169,7 +183,7 @@ class Worker:
         self._engine.dispose()
 
 
-class NameLost(TideateError):
+class NameLost(FleetError):
     """Another worker has taken the name of this one, which was cut from the database."""
 
     def __init__(self, name: str) -> None:

@@ -48,7 +48,7 @@ def create(
     queue: QueueName = "tideate",
     priority: Priority = 100,
     timeout: Timeout = None,
-    yes: Accept = False,
+    accept: Accept = False,
     land: Land = True,
     json: Json = False,
 ) -> int:
@@ -64,7 +64,7 @@ def create(
             "queue": queue,
             "priority": priority,
             "timeout": timeout,
-            "accept": yes,
+            "accept": accept,
             "land": land,
         },
         template=True,

@@ -50,7 +50,7 @@ def submit(
     queue: QueueName = "tideate",
     priority: Priority = 100,
     timeout: Timeout = None,
-    yes: Accept = False,
+    accept: Accept = False,
     land: Land = True,
     json: Json = False,
 ) -> int:
@@ -66,7 +66,7 @@ def submit(
             "queue": queue,
             "priority": priority,
             "timeout": timeout,
-            "accept": yes,
+            "accept": accept,
             "land": land,
         },
         key,

@@ -50,6 +50,7 @@ def worker(
     require_library()
     log_to_file()
     options = WorkerOptions(name or socket.gethostname(), queue, concurrency, drain)
+    options.check()
     return run_async(_work(options, dev=dev))
 
 
