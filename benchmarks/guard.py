@@ -1,4 +1,4 @@
-"""Guarded copies beside `git worktree add`, `cp -a` and `cp --reflink`: time, disk use, difference.
+"""Guarded copies beside `git worktree add`, `cp -a` and `cp --reflink`: time, disk use, difference, landing.
 
 All take their turns on the same tree, with `node_modules` of 1 GB (sparse files). Nothing is removed before
 the end: file systems are slow at creating files after many were deleted. ``--short`` leaves out the largest
@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pty
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 
-from benchmarks.figures import Figure, console, number, spread, targets_table
+from benchmarks.figures import Figure, console, number, ratios, spread, targets_table
 from benchmarks.snapshots_trees import synthetic
 from tideate_core.process import run_program
 from tideate_core.snapshots import GuardedCopy
@@ -37,6 +39,20 @@ TURNS: Final = 5
 DEPENDENCIES: Final = 4_000
 """Files in `node_modules`, 1 GB together."""
 CHANGED: Final = 20
+EDITED: Final = 50
+"""Files of the landing, each with 10 hunks."""
+LINES: Final = 200
+EVERY: Final = 20
+"""Distance of two edits."""
+EDIT: Final = f"""
+import pathlib
+for path in pathlib.Path("edited").iterdir():
+    lines = path.read_text().splitlines(keepends=True)
+    lines[::{EVERY}] = [f"changed {{line}}" for line in lines[::{EVERY}]]
+    path.write_text("".join(lines))
+print("ready", flush=True)
+"""
+"""Program that makes the hunks."""
 
 
 @dataclass(slots=True)
@@ -57,11 +73,21 @@ class Measured:
     """First program in a warm copy, from its start to its end."""
     difference: list[float] = field(default_factory=list)
     update: list[float] = field(default_factory=list)
+    later: list[float] = field(default_factory=list)
+    """First output of a guarded program, after that of the same program alone."""
+    landing: list[float] = field(default_factory=list)
+    """500 hunks, from the last output of the program to the exit of `tideate guard --yes`."""
+    merge: list[float] = field(default_factory=list)
+    """The same hunks: commit in a worktree of git, and merge."""
 
 
 def make_tree(root: Path, files: int) -> None:
     """Create a repository of synthetic files, with dependencies of 1 GiB."""
     synthetic(root, files, files * MEAN)
+    (root / "edited").mkdir()
+    for count in range(EDITED):
+        text = "".join(f"line {line} of {count}\n" for line in range(LINES))
+        (root / f"edited/{count}.txt").write_text(text)
     for command in (["add", "--all"], ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "all"]):
         # a background gc would delete loose objects while `cp` reads them
         subprocess.run(["git", "-c", "gc.auto=0", *command], cwd=root, check=True)
@@ -162,6 +188,57 @@ def peers(root: Path, place: Path, found: Measured) -> None:
         row.disk.append(disk_use(target))
 
 
+def guarded(root: Path, place: Path, found: Measured) -> None:
+    """Measure a guarded program in a terminal, and a landing beside a merge of git."""
+    environment = {**os.environ, "HOME": str(place), "XDG_STATE_HOME": str(place / "state")}
+    guard = [sys.executable, "-m", "tideate_core.cli", "guard", "--yes", "--"]
+    ready = ["sh", "-c", "echo ready"]
+    # makes the mirror
+    subprocess.run([*guard, "true"], cwd=root, env=environment, check=True, capture_output=True)
+    alone, _ = until_output(ready, root, environment)
+    first, _ = until_output([*guard, *ready], root, environment)
+    found.later.append(first - alone)
+    edit = [sys.executable, "-c", EDIT]
+    _, landed = until_output([*guard, *edit], root, environment)
+    found.landing.append(landed)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=b", "-c", "gc.auto=0"]
+    subprocess.run([*git, "checkout", "--quiet", "--", "edited"], cwd=root, check=True)
+    work = place / "worktree"
+    subprocess.run([*git, "worktree", "add", "--quiet", "--detach", str(work)], cwd=root, check=True)
+    subprocess.run(edit, cwd=work, check=True, stdout=subprocess.DEVNULL)
+    begun = time.perf_counter()
+    subprocess.run([*git, "commit", "--quiet", "--all", "--message", "edit"], cwd=work, check=True)
+    asked = subprocess.run([*git, "rev-parse", "HEAD"], cwd=work, check=True, capture_output=True, text=True)
+    merge = ["merge", "--quiet", "--no-commit", "--no-ff", asked.stdout.strip()]
+    subprocess.run([*git, *merge], cwd=root, check=True, stdout=subprocess.DEVNULL)
+    found.merge.append(time.perf_counter() - begun)
+    subprocess.run([*git, "reset", "--quiet", "--merge"], cwd=root, check=True)
+
+
+def until_output(command: list[str], root: Path, environment: dict[str, str]) -> tuple[float, float]:
+    """Run a program in a terminal; return the seconds to its first output, and from there to its exit.
+
+    :raises RuntimeError: it failed, or printed something else.
+    """
+    ours, theirs = pty.openpty()
+    begun = time.perf_counter()
+    with subprocess.Popen(
+        command, cwd=root, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as program:
+        os.close(theirs)
+        output = os.read(ours, 4096)
+        first = time.perf_counter()
+        with suppress(OSError):  # the terminal is closed
+            while os.read(ours, 65536):
+                pass
+        status = program.wait(60)
+        ended = time.perf_counter()
+    os.close(ours)
+    if status or b"ready" not in output:
+        raise RuntimeError(f"{command}: status {status}, output {output!r}")
+    return first - begun, ended - first
+
+
 def measured(home: Path, files: int, turns: int) -> Measured:
     """Measure all ways by turns on one project."""
     root, found = home / f"tree{files}", Measured()
@@ -171,6 +248,7 @@ def measured(home: Path, files: int, turns: int) -> Measured:
         place.mkdir()
         asyncio.run(ours(root, place / "guard", found))
         peers(root, place, found)
+        guarded(root, place, found)
     return found
 
 
@@ -190,15 +268,16 @@ def table(files: int, found: Measured) -> Table:
 def targets(found: Measured) -> list[Figure]:
     """Return the figures that have a target."""
     rows = found.rows
-    ratio = [
-        one / other for one, other in zip(rows["cold"].ready, rows["git worktree add"].ready, strict=True)
-    ]
+    ratio = ratios(rows["cold"].ready, rows["git worktree add"].ready)
     return [
         Figure("warm copy ready", [1000 * one for one in rows["warm"].ready], "ms", 150),
         Figure("first program in it", [1000 * one for one in found.first], "ms", 100),
         Figure(f"difference of {CHANGED} files", [1000 * one for one in found.difference], "ms", 50),
         Figure("update after the landing", [1000 * one for one in found.update], "ms"),
         Figure("cold copy, of the time of git worktree add", ratio, "", 1),
+        Figure("first output of a guarded program, later by", [1000 * one for one in found.later], "ms", 100),
+        Figure("landing of 500 hunks", [1000 * one for one in found.landing], "ms"),
+        Figure("landing, of the time of git commit and merge", ratios(found.landing, found.merge)),
     ]
 
 

@@ -7,7 +7,7 @@ local ui = require('tideate.ui')
 ---@class tideate.GuardSession
 ---@field id string
 ---@field argv string[]
----@field state 'prepared'|'running'|'interrupted'|'waiting'
+---@field state 'prepared'|'running'|'interrupted'|'waiting'|'damaged'
 ---@field created integer milliseconds since the epoch
 ---@field status? integer exit status of the program
 
@@ -254,6 +254,9 @@ function M.discard(id, folder)
     local files = vim.tbl_map(function(path)
       return '- ' .. text.name(path)
     end, result.files)
+    if result.session.state == 'damaged' then
+      files = { 'Its record is damaged: its changes cannot be shown.' }
+    end
     if result.more > 0 then
       table.insert(files, ('- … and %d more'):format(result.more))
     end

@@ -371,6 +371,31 @@ async def test_the_work_of_a_failed_agent_waits_in_a_session(desk: Desk) -> None
     assert desk.text() == "half\n"
 
 
+@pytest.mark.parametrize(
+    ("last", "waiting"),
+    [
+        ([{"write": ["a.txt", "third\n"]}, {"exit": 4}], ["third\n"]),
+        ([{"exit": 4}], ["second\n"]),
+        ([{"text": "fine"}, {"write": ["c.txt", "new\n"]}], []),
+    ],
+)
+async def test_failed_attempts_of_a_step_leave_one_session_at_most(
+    desk: Desk, last: list[dict[str, Any]], waiting: list[str]
+) -> None:
+    tries: list[list[dict[str, Any]]] = [
+        [{"write": ["a.txt", f"{name}\n"]}, {"exit": 4}] for name in ("first", "second")
+    ]
+    desk.plays(*tries, last)
+    step = {"id": "do", "task": "work", "agent": "acp:helper", "retries": 2, "retryDelay": 1}
+    desk.registry.register(WorkflowDefinition.model_validate({"name": "own", "steps": [step]}), {})
+    result = await desk.run("own", "lines", adapter="fake")
+    assert result.ok is not bool(waiting)
+    sessions = await asyncio.to_thread(list_sessions, desk.root)
+    copies = [GuardedCopy.attach(desk.root, session.id) for session in sessions]
+    found = [(await copy.difference()).files["a.txt"][1].data.decode() for copy in copies]
+    assert found == waiting
+
+
 async def test_parts_that_the_person_left_open_wait_in_a_session(desk: Desk) -> None:
     desk.plays(
         [{"write": ["a.txt", "ONE\ntwo\n"]}, {"write": ["b.txt", "BEE\n"]}, {"write": ["c.txt", "c\n"]}]

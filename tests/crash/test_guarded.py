@@ -10,6 +10,7 @@ import itertools
 import os
 import shutil
 import signal
+import subprocess
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +21,10 @@ from tests.crash.kills import Kill, Killer
 from tests.harness.project import git
 from tests.snapshots.guarded.conftest import KINDS
 from tests.snapshots.trees import looked_at
-from tideate_core.process import run_program
-from tideate_core.snapshots import GuardedCopy
+from tideate_core.app.guard import open_session, prepare_blocking
+from tideate_core.config import OwnAgents
+from tideate_core.process import Namespaces, run_program
+from tideate_core.snapshots import GuardedCopy, GuardState, finish_session, list_sessions
 from tideate_core.snapshots.guarded.layers import find_in_layers
 from tideate_core.snapshots.guarded.preparing import prepare_copy
 from tideate_core.workspace import read_image
@@ -37,12 +40,16 @@ pytestmark = [pytest.mark.crash, pytest.mark.slow]
 LAID = {"src/unsaved": b"1", "gone": None}
 
 
-def is_killed(work: Callable[[], object], at: int) -> bool:
-    """Do work in a child process that dies after its system call of this number; False if it ended before."""
+def is_killed(work: Callable[[], object], at: int | None = None) -> bool:
+    """Do work in a child process that dies after its system call of this number; False if it ended before.
+
+    :param at: None: the work chooses the moment.
+    """
     child = os.fork()
     if not child:
         try:
-            Killer(Kill("call", at)).install()
+            if at is not None:
+                Killer(Kill("call", at)).install()
             work()
         finally:
             os._exit(0)
@@ -136,6 +143,39 @@ async def work_in(copy: GuardedCopy) -> None:
     done = await run_program(copy.command(["sh", "-c", script]), cwd=copy.root, environment={"PATH": "/bin"})
     assert done.ok, done.printed
     await copy.close()
+
+
+@pytest.mark.parametrize("script", ["echo 1 > new", "true"])
+def test_a_killed_end_of_a_program_keeps_its_changes(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    session = prepare_blocking(root, OwnAgents(), ("sh", "-c", script))
+
+    def run_to_end() -> None:
+        program = open_session(root, OwnAgents(), session, Namespaces.start())
+        subprocess.run(program.argv, cwd=program.copy.root, env=program.environment, check=True)
+        killer.install()
+        asyncio.run(program.end())
+        asyncio.run(finish_session(root, session.id))
+
+    before = looked_at(root, ())
+    for at in itertools.count(1):
+        killer = Killer(Kill("call", at))
+        ended = not is_killed(run_to_end)
+        assert looked_at(root, ()) == before
+        found = list_sessions(root)
+        if ended:
+            break
+        if not found:  # it was being removed
+            assert script == "true"
+            session = prepare_blocking(root, OwnAgents(), ("sh", "-c", script))
+            continue
+        assert found[0].state in (GuardState.INTERRUPTED, GuardState.WAITING)
+        copy = GuardedCopy.attach(root, session.id)
+        assert list(asyncio.run(copy.difference()).files) == ([] if script == "true" else ["new"])
+    assert [one.state for one in found] == ([] if script == "true" else [GuardState.WAITING])
+    assert at > 10
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -267,6 +267,17 @@ def take_first(editor: Editor) -> None:
 
 
 @pytest.mark.slow
+def test_the_clocks_of_silent_models_go_on(start_editor: EditorFactory, servers: Servers) -> None:
+    editor = start_editor(ui=(200, 40))
+    begin(editor, servers)
+    bars = (
+        "vim.tbl_filter(function(win) return vim.wo[win].winbar:find('[1-9]s') end, vim.api.nvim_list_wins())"
+    )
+    editor.wait(f"#{bars} == 2")
+    release(servers)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 200])
 def test_two_models_are_compared_and_mixed(
     start_editor: EditorFactory, servers: Servers, columns: int

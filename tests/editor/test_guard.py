@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+TIDEATE = "from tideate_core.cli.main import main; main()"
 BEFORE = "A = 1\nB = 2\nC = 3\nD = 4\n"
 
 
@@ -96,6 +98,21 @@ def test_a_session_in_the_panel_is_discarded_after_a_question(nvim: Editor) -> N
     nvim.feed("y")
     nvim.wait("vim.fn.search('guard sh', 'nw') == 0")
     assert not (nvim.cwd / "new.py").exists()
+
+
+def test_the_panel_with_the_focus_shows_what_other_processes_did(nvim: Editor) -> None:
+    def guard(*words: str) -> None:
+        nvim.lua("_G.out = vim.fn.system(...)", [sys.executable, "-c", TIDEATE, "guard", *words])
+
+    open_panel(nvim)
+    guard("--later", "sh", "-c", "echo new > new.py")
+    assert not any("guard sh" in line for line in nvim.screen())
+    nvim.command("doautocmd FocusGained")
+    nvim.wait_screen("guard sh")
+    guard("discard", "--yes")
+    nvim.command("wincmd p")
+    nvim.command("wincmd p")
+    nvim.wait("vim.fn.search('guard sh', 'nw') == 0")
 
 
 def test_the_program_of_a_session_runs_again_in_its_copy(nvim: Editor) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
+import secrets
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.editor.test_review_changes import DONE
+from tests.harness.commands import MODULE
 from tests.harness.dialogs import wait_focused
 from tests.harness.project import git
 from tests.harness.review import bar
@@ -23,6 +27,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 21))
+LANDED = TEXT.replace("line 2\n", "TWO\n").replace("line 10\n", "TEN\n").replace("line 18\n", "EIGHTEEN\n")
+KILLS = int(os.environ.get("TIDEATE_KILLS") or 20) // 10
+SEED = int(os.environ.get("TIDEATE_SEED") or secrets.randbelow(1_000_000))
+LANDING = 400
+"""Milliseconds in which a landing ends."""
 SCRIPT = "sed -i 's/line 2$/TWO/; s/line 10$/TEN/; s/line 18$/EIGHTEEN/' a.txt; rm b.txt; echo new > new.txt"
 
 
@@ -99,6 +108,44 @@ def test_a_landing_goes_on_after_its_host_was_killed(editor: Editor, project: Pa
     assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
     assert "TWO" in (project / "a.txt").read_text()
     assert not (project / "b.txt").exists()
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("number", range(KILLS))
+def test_a_landing_whose_host_is_killed_at_any_moment_loses_nothing(
+    editor: Editor, project: Path, number: int
+) -> None:
+    delay = random.Random(SEED + number).randint(0, LANDING)
+    print(f"repeat with TIDEATE_SEED={SEED + number}: killed after {delay} ms")
+    ends: dict[str, set[str | None]] = {
+        "a.txt": {TEXT, LANDED},
+        "b.txt": {"b\n", None},
+        "new.txt": {None, "new\n"},
+    }
+    work(editor)
+    editor.command("Workflow land")
+    wait_focused(editor)
+    editor.feed("gA")
+    kill = "vim.uv.kill(require('tideate.host').info().pid, 9); _G.killed = true"
+    editor.lua(f"vim.defer_fn(function() {kill} end, {delay})")
+    editor.feed("g<CR>")
+    editor.wait("_G.killed")
+    editor.wait("_G.ended")
+    for name, known in ends.items():
+        assert (read(project / name)) in known, name
+    environment = {**os.environ, "HOME": str(editor.home), "XDG_STATE_HOME": str(editor.home / "state")}
+    if list((editor.state / "guard/sessions").iterdir()):
+        command = [sys.executable, "-m", MODULE, "guard", "land", "--yes", "--root", str(project)]
+        subprocess.run(command, cwd=project, env=environment, check=True)
+    assert {name: read(project / name) for name in ends} == {
+        "a.txt": LANDED,
+        "b.txt": None,
+        "new.txt": "new\n",
+    }
+
+
+def read(path: Path) -> str | None:
+    return path.read_text() if path.exists() else None
 
 
 def test_gc_tells_why_no_check_runs_and_the_review_goes_on(editor: Editor, project: Path) -> None:

@@ -17,7 +17,7 @@ from tideate_core.errors import WorkspaceError
 from tideate_core.git import find_repository, program, run_git
 from tideate_core.mentions import ContextResolver
 from tideate_core.snapshots.gitignore import IgnoreQuery
-from tideate_core.snapshots.guarded import ignoring
+from tideate_core.snapshots.guarded import ignore_patterns
 from tideate_core.snapshots.guarded.ignoring import IgnoredNames
 from tideate_core.workspace import Workspace
 
@@ -379,7 +379,7 @@ async def test_a_pipe_that_git_opens_holds_nothing_up(
     other: Path, monkeypatch: pytest.MonkeyPatch, name: str, use: Any
 ) -> None:
     monkeypatch.setattr(program, "_SILENT", 0.02)
-    monkeypatch.setattr(ignoring, "_SILENT", 0.02)
+    monkeypatch.setattr(ignore_patterns, "_SILENT", 0.02)
     (other / name).parent.mkdir(parents=True, exist_ok=True)
     (other / "deep/er").mkdir(parents=True, exist_ok=True)
     (other / "deep/er/code.py").write_text("x\n")

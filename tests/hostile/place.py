@@ -79,8 +79,11 @@ def _walk(
         name = f"{prefix}{entry.name}"
         if name in leave_out:
             continue
-        at = entry.stat(follow_symlinks=False)
-        found[name] = look(entry.path, at)
+        try:
+            at = entry.stat(follow_symlinks=False)
+            found[name] = look(entry.path, at)
+        except FileNotFoundError:  # gone since: a running editor replaces files through temporary ones
+            continue
         if stat.S_ISDIR(at.st_mode):
             _walk(entry.path, f"{name}/", found, leave_out, look)
 

@@ -145,6 +145,7 @@ SERVED: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
 """Tools to call on each server."""
 
 CHANGES: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
+    ("bundle", "create"): frozenset({"run.tideate-bundle"}),
     ("mcp", "serve", "filesystem"): APP,
     ("mcp", "serve", "git"): frozenset({".git"}),
 }
@@ -182,7 +183,7 @@ def _plain(words: tuple[str, ...], signature: inspect.Signature) -> Command:
     if words[:2] == ("mcp", "serve"):
         line += ["--root", "{project}"]
     elif words == ("bundle", "create"):
-        line += ["-o", "{project}.tideate-bundle"]
+        line += ["-o", "run.tideate-bundle"]
     elif "yes" in signature.parameters:
         line.append("--no")
     name = words[-1] if words[:2] == ("mcp", "serve") else ""

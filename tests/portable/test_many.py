@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.harness.model_server import ModelServer
     from tideate_core.engine import WorkflowResult
 
-MOVES = int(os.environ.get("TIDEATE_MOVES") or 21)
+MOVES = int(os.environ.get("TIDEATE_MOVES") or 14)
 SEED = int(os.environ.get("TIDEATE_SEED") or secrets.randbelow(1_000_000))
 LENGTHS = {
     "ask": 8,

@@ -28,7 +28,9 @@ from tideate_core.process import (
     Overlay,
     Shade,
     enclosure_support,
+    namespace_holder,
 )
+from tideate_core.process.namespace_holder import RESERVE, Disk
 from tideate_core.process.namespaces import HOLDER
 
 if TYPE_CHECKING:
@@ -379,6 +381,57 @@ def test_processes_are_limited(machine: Machine) -> None:
         processes=400,
     )
     assert ended.said == "Resource temporarily unavailable\nTrue\n"
+
+
+class Space:
+    """Free space of a file system."""
+
+    def __init__(self, free: int, files: int = 1 << 20) -> None:
+        self.f_frsize, self.f_bavail, self.f_favail, self.f_files = 1, free, files, files
+
+
+@pytest.mark.parametrize(
+    ("later", "words"),
+    [
+        (Space(10 << 30), ""),
+        (Space(RESERVE - 1), "hardly any free space"),
+        (Space(10 << 30, 99), "hardly any free space"),
+    ],
+)
+def test_programs_leave_some_of_the_disk_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: Space, words: str
+) -> None:
+    held = os.open(tmp_path, os.O_PATH)
+    monkeypatch.setattr(os, "fstatvfs", lambda _: Space(10 << 30))
+    disk = Disk([held], 1 << 30)
+    assert not disk.is_full()
+    monkeypatch.setattr(os, "fstatvfs", lambda _: later)
+    assert disk.is_full() is bool(words)
+    assert words in disk.full
+    os.close(held)
+
+
+def test_files_are_counted_only_when_they_may_exceed_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = []
+
+    def count(uppers: list[int]) -> int:
+        counted.append(uppers)
+        return 100
+
+    monkeypatch.setattr(namespace_holder, "_disk_use", count)
+    held = os.open(tmp_path, os.O_PATH)
+    free = 10 << 30
+    monkeypatch.setattr(os, "fstatvfs", lambda _: Space(free))
+    disk = Disk([held], 1000)
+    assert [disk.is_full() for _ in range(3)] == [False] * 3
+    assert len(counted) == 1
+    free -= 899
+    assert (disk.is_full(), len(counted)) == (False, 1)
+    free -= 1
+    assert (disk.is_full(), len(counted)) == (False, 2)
+    os.close(held)
 
 
 @pytest.mark.attack

@@ -26,6 +26,7 @@ from tideate_core.snapshots import (
     owning,
 )
 from tideate_core.snapshots.guard_sessions import RECORD, sessions_directory
+from tideate_core.snapshots.guarded.record import Record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +46,7 @@ ALLOWED = {
 def made(root: Path, session_id: str = "ab12", created: int = 1) -> GuardSession:
     session = GuardSession(id=session_id, argv=("claude", "--resume"), created=created)
     create_session(sessions_directory(root) / session_id, session)
+    Record(str(root), "overlay", 1).write(sessions_directory(root) / session_id)
     return session
 
 
@@ -85,6 +87,7 @@ def test_a_session_with_a_damaged_record_can_still_be_found(root: Path) -> None:
 def test_the_session_of_a_living_run_is_not_listed(root: Path) -> None:
     session = replace(made(root), run="r1", id="cd34")
     create_session(sessions_directory(root) / session.id, session)
+    Record(str(root), "overlay", 1).write(sessions_directory(root) / session.id)
     with owning(root, session):
         change_session(root, session.id, GuardEvent.START)
         assert [one.id for one in list_sessions(root)] == ["ab12"]

@@ -25,6 +25,7 @@ from tideate_core.errors import (
     AdapterUnavailable,
     InvalidReply,
     InvalidTransition,
+    RunIsOwned,
     ScratchUnavailable,
     SessionNotFound,
 )
@@ -34,18 +35,20 @@ from tideate_core.snapshots import (
     GuardSession,
     change_session,
     create_session,
+    discard_session,
     ended_now,
     find_session,
     finish_session,
     owning,
 )
 from tideate_core.util.escaping import label
+from tideate_core.util.power_loss import boot_id
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workflows import COMPARISON, MISSING, Declined
 from tideate_core.workspace import Difference, Document, change_note, changes_between
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
+    from collections.abc import AsyncIterator, Collection, Sequence
     from pathlib import Path
 
     from tideate_core.adapters import AcpAgent, CallUpdate, Prompt
@@ -93,6 +96,7 @@ class GuardedAgent:
         step: StepContext,
         agent: AcpAgent,
         key: str,
+        earlier: Sequence[str],
         staged: StagedFiles,
         session: str,
         cost: float,
@@ -110,6 +114,7 @@ class GuardedAgent:
         self._copy: GuardedCopy | None = None
         self.key = key
         """Prefix of this work's keys in the step's memory."""
+        self._earlier = earlier
         self._turns = 0
         self._is_anew = False
         """The copy of the turns before a crash is gone."""
@@ -185,19 +190,26 @@ class GuardedAgent:
             files = await overlay_files(ToolContext(self._step, StagedFiles()))
             await self._copy.update(files.files, landed=reviewed.without(undecided))
 
-    async def end(self, *, keep: bool, left: bool = False) -> None:
-        """Remove the copy, or keep it as a session.
+    async def end(self, *, keep: bool, left: bool = False, failed: bool = False) -> None:
+        """Remove the copy or keep it as a session; discard the sessions of earlier attempts.
 
         :param keep: changes that are not landed wait in a session.
         :param left: the run will be resumed with the copy.
+        :param failed: the work ended with an error.
         """
+        is_kept = await self._end(keep=keep, left=left)
+        if not left and (is_kept or not failed):
+            await self._discard_earlier()
+
+    async def _end(self, *, keep: bool, left: bool) -> bool:
+        """End the session of the copy, and return whether it is kept."""
         copy, root = self._copy, self._step.workspace.root
         if copy is None or root is None:
-            return
+            return False
         try:
             if not left and not keep:
                 await copy.discard()
-                return
+                return False
             report = self._report.as_json() if self._report else None
             with suppress(InvalidTransition, SessionNotFound):  # it was not started
                 await asyncio.to_thread(
@@ -205,9 +217,23 @@ class GuardedAgent:
                 )
         finally:
             self._owning.close()
-        if not left and not await finish_session(root, copy.id):
-            session = await asyncio.to_thread(find_session, root, copy.id)
-            self._step.notice(WAITS.format(agent=self._agent.name, session=session.short))
+        if left or await finish_session(root, copy.id):
+            return left
+        session = await asyncio.to_thread(find_session, root, copy.id)
+        self._step.notice(WAITS.format(agent=self._agent.name, session=session.short))
+        return True
+
+    async def _discard_earlier(self) -> None:
+        """Discard the sessions of earlier attempts, unless the person landed a part or works with them."""
+        root = self._step.workspace.root
+        for key in self._earlier:
+            known = self._step.recall(f"{key}:{COPY}")
+            if root is None or known is MISSING:
+                continue
+            with suppress(SessionNotFound, RunIsOwned, ScratchUnavailable):
+                session = await asyncio.to_thread(find_session, root, known)
+                if not session.landings:
+                    await discard_session(root, session)
 
     def _own(self, root: Path, copy: GuardedCopy) -> None:
         """Show the copy as a running session of this process; blocking."""
@@ -216,7 +242,7 @@ class GuardedAgent:
         session = GuardSession(id=copy.id, argv=agent.program, agent=name, created=ended_now(), run=run)
         create_session(copy.place, session)
         self._owning.enter_context(owning(root, session))
-        change_session(root, copy.id, GuardEvent.START, ended=None)
+        change_session(root, copy.id, GuardEvent.START, ended=None, boot=boot_id())
 
     async def _make(self) -> GuardedCopy:
         """Return the copy that this work had before a crash, or a new one."""
@@ -300,18 +326,23 @@ async def guarded_agent(
     :param cost: US dollars of this session so far.
     :param earlier: the conversation to continue; sent if the agent cannot continue the session.
     """
-    key = step.numbered(f"agent:{step.attempt}:{key}")
+    numbered = step.numbered(f"agent:{step.attempt}:{key}")
+    rest = numbered.removeprefix(f"agent:{step.attempt}:")
+    before = [f"agent:{attempt}:{rest}" for attempt in range(1, step.attempt)]
     conversation = earlier or Conversation("")
-    guarded = GuardedAgent(step, agent, key, staged or StagedFiles(), session, cost, conversation)
-    keep = staged is None
+    guarded = GuardedAgent(
+        step, agent, numbered, before, staged or StagedFiles(), session, cost, conversation
+    )
+    keep, failed = staged is None, True
     try:
         yield guarded
         keep &= guarded.has_undecided
+        failed = False
     except Declined as declined:
         keep &= declined.by != COMPARISON
         raise
     finally:
-        await run_uncancelled(guarded.end(keep=keep, left=step.is_left))
+        await run_uncancelled(guarded.end(keep=keep, left=step.is_left, failed=failed))
 
 
 async def stage_with_agent(

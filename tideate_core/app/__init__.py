@@ -41,7 +41,6 @@ if TYPE_CHECKING:
         GUARD_COMMANDS as GUARD_COMMANDS,
         LAND as LAND,
         GuardedProgram as GuardedProgram,
-        discard_session as discard_session,
         guarded_agents as guarded_agents,
         open_session as open_session,
         prepare_blocking as prepare_blocking,

@@ -18,7 +18,7 @@ from tideate_core.snapshots import (
     list_sessions,
     owning,
 )
-from tideate_core.util.file_locks import is_locked
+from tideate_core.util.power_loss import boot_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,8 +36,6 @@ LAND: Final = "land"
 HIDDEN: Final = (
     "guarded programs do not see your /tmp and secrets; `visible` under [agents.NAME] shows a path to one"
 )
-LANDING: Final = "landing.lock"
-"""File of a copy that the workflow locks."""
 
 
 @dataclass(slots=True)
@@ -172,7 +170,14 @@ def open_session(
         environment = copy.environment(environment_for(agent, config))
         find_program(argv[0], copy.root / session.folder, environment, hint=HIDDEN, seen=copy.seen)
         session = change_session(
-            root, session.id, GuardEvent.START, argv=argv, agent=agent or None, status=None, ended=None
+            root,
+            session.id,
+            GuardEvent.START,
+            argv=argv,
+            agent=agent or None,
+            status=None,
+            ended=None,
+            boot=boot_id(),
         )
         program = GuardedProgram(session, copy, copy.command(argv, cwd=session.folder), environment)
         program.owned = undone.pop_all()
@@ -182,7 +187,7 @@ def open_session(
 async def session_difference(root: Path, session: GuardSession) -> ScratchDifference:
     """Return the open changes of a session.
 
-    :raises ScratchUnavailable: the copy is gone.
+    :raises ScratchUnavailable: the copy is gone or damaged.
     """
     import asyncio
 
@@ -190,24 +195,6 @@ async def session_difference(root: Path, session: GuardSession) -> ScratchDiffer
 
     copy = await asyncio.to_thread(GuardedCopy.attach, root, session.id)
     return await copy.difference()
-
-
-async def discard_session(root: Path, session: GuardSession) -> None:
-    """Delete a session with all its open changes.
-
-    :raises RunIsOwned: a living process runs its program, or reviews its changes.
-    """
-    import asyncio
-
-    from tideate_core.snapshots import GuardedCopy
-
-    with owning(root, session):
-        copy = await asyncio.to_thread(GuardedCopy.attach, root, session.id)
-        if is_locked(copy.place / LANDING):
-            raise RunIsOwned(
-                f"the changes of session {session.short} are being reviewed; end the review first"
-            )
-        await copy.discard()
 
 
 def guarded_agents(config: Config) -> list[str]:

@@ -153,27 +153,26 @@ async def publish_run(
     return await inbox.publish(remote, question, target.getvalue(), refs)
 
 
-async def open_published(project: Project, found: Continuation) -> tuple[str, ...]:
+async def open_published(
+    project: Project, found: Continuation, say: Callable[[str], None]
+) -> tuple[str, ...]:
     """Take up the bundle of a published run, unless the run is here; return the files that it changed.
 
+    :param say: shows a message to the person.
     :raises EditConflict: the files here and the changes of the run contradict each other.
     :raises InvalidBundle: the bundle is damaged.
     """
-    from tideate_core.app.opening import open_store
-    from tideate_core.portable import read_bundle, take_up
+    from tideate_core.app.bundles import open_bundle
+    from tideate_core.portable import read_bundle
 
-    root = _root(project)
-    inbox, _ = await _open(root, (found.remote,), "none", project)
+    inbox, _ = await _open(_root(project), (found.remote,), "none", project)
     bundle = await asyncio.to_thread(read_bundle, await inbox.bundle(found.refs))
     if bundle.run != found.run:
         raise RefusedRef(f"the bundle of the run {found.run[:8]} is of another run")
-    store = await asyncio.to_thread(open_store, root)
     try:
-        return (await take_up(store, project.workspace, bundle)).written
+        return (await open_bundle(project, bundle, say)).written
     except RunIsHere:
         return ()  # it was opened before, and has continued here
-    finally:
-        await asyncio.to_thread(store.close)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,12 @@ from tideate_core.engine import Landed, land_difference
 from tideate_core.errors import InvalidInput, RunIsOwned, WorkspaceError
 from tideate_core.snapshots import (
     GuardedCopy,
+    GuardState,
     ScratchDifference,
     find_session,
     finish_session,
     list_sessions,
+    may_be_torn,
     note_landing,
 )
 from tideate_core.util.atomic_files import write_atomic
@@ -40,6 +42,7 @@ FEEDBACK: Final = "feedback.md"
 OWN: Final = (".git", ".tideate")
 """Paths of git and tideate, which programs often change."""
 MOST_NAMED: Final = 5
+TORN: Final = "the computer restarted before all changes were on the disk; look for cut or empty files"
 SHORT: Final = 8
 """Characters of a session's id that are shown."""
 
@@ -48,6 +51,8 @@ async def land(step: StepContext) -> dict[str, Any]:
     """Review a session's changes, and write the accepted ones."""
     copy = await _session(step)
     with _only_landing(copy):
+        if await asyncio.to_thread(may_be_torn, copy.project, copy.id):
+            step.notice(TORN, level="warn")
         difference = await copy.difference()
         if ignored := [path for path in difference.ignored if path.partition("/")[0] not in OWN]:
             named = ", ".join(map(label, ignored[:MOST_NAMED]))
@@ -105,7 +110,8 @@ async def _session(step: StepContext) -> GuardedCopy:
 
     async def find() -> list[str]:
         known = await asyncio.to_thread(list_sessions, root)
-        copies = [GuardedCopy.attach(root, session.id) for session in known]
+        whole = (session for session in known if session.state is not GuardState.DAMAGED)
+        copies = [GuardedCopy.attach(root, session.id) for session in whole]
         return [copy.id for copy in copies if await copy.difference()]
 
     # after a crash the same session is landed

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tideate_core.app import GuardedProgram
+    from tideate_core.engine import WorkflowResult, WorkflowRunner
     from tideate_core.process import Namespaces, StartedProgram
     from tideate_core.snapshots import GuardSession
 
@@ -172,7 +173,11 @@ async def _attend(root: Path, request: Guarding, program: GuardedProgram, runnin
     finally:
         renewing.cancel()
         await program.end()
-    return await _review(root, request, program)
+    try:
+        return await _review(root, request, program)
+    finally:
+        if program.copy.slows_next:  # the program was too short
+            await asyncio.to_thread(program.copy.renew_blocking)
 
 
 async def _review(root: Path, request: Guarding, program: GuardedProgram) -> int:
@@ -211,11 +216,10 @@ async def land_session(
     :param program: has just ended, and stdout is its own.
     :returns: status of the review; after a program, the program's, or 3 instead of 0 if changes are left.
     """
-    from tideate_core.app import LAND, build_catalog, open_project
+    from tideate_core.app import build_catalog, open_project
     from tideate_core.cli.confirmations import report_declined
     from tideate_core.cli.render.output import print_json, print_message
     from tideate_core.cli.terminal import Interaction, run_to_end
-    from tideate_core.engine import RunRequest
     from tideate_core.snapshots import find_session, finish_session, is_owned
 
     root = guarded_root(request.root)
@@ -228,12 +232,11 @@ async def land_session(
             report_declined(words, as_json=False)
         landed, left = DECLINED, True
     else:
-        run = RunRequest(name=LAND, inputs={"session": session.id})
         landed = await run_to_end(
             open_project(request.root),
             build_catalog(root),
             Interaction(request.policy, request.json, shown.append),
-            lambda runner: runner.run(run),
+            lambda runner: _land(runner, session.id),
             quiet=program is not None and not request.json,
         )
         left = not await finish_session(root, session.id)
@@ -247,6 +250,24 @@ async def land_session(
     if program is None or not (landed == DONE or only_conflicts):
         return landed
     return program.status or (DECLINED if left else DONE)
+
+
+async def _land(runner: WorkflowRunner, session: str) -> WorkflowResult:
+    """Land a session; an interrupted landing continues, because it may have written a part."""
+    import asyncio
+
+    from tideate_core.app import LAND
+    from tideate_core.engine import RunRequest
+
+    reader = (await runner.store()).reader()
+
+    def interrupted() -> str | None:
+        runs = (run.id for run in reader.runs(name=LAND, unfinished=True))
+        return next((run for run in runs if reader.request(run)["inputs"].get("session") == session), None)
+
+    if (run := await asyncio.to_thread(interrupted)) is not None:
+        return await runner.resume_run(run)
+    return await runner.run(RunRequest(name=LAND, inputs={"session": session}))
 
 
 def _end(status: int | None, session: GuardSession | None) -> dict[str, object]:

@@ -53,7 +53,7 @@ async def resume_published(
         stays = "the run stays on the remote"
         return declined(stays, "opens it", interaction.policy, as_json=interaction.json)
     await take_published(project, found, again=again)
-    written = await open_published(project, found)
+    written = await open_published(project, found, note)
     if written:
         note(f"brought along with the run: {', '.join(map(label, written))}")
     status = await _continue(project, found, interaction, changed)

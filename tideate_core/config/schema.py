@@ -399,6 +399,8 @@ class AgentConfig(_Section):
     """Paths that the agent can read even though they are hidden by default."""
     network: Literal["on", "loopback", "off"] = "on"
     """The machine's network, only addresses of the enclosure itself, or none."""
+    max_mib: int = Field(default=10_240, ge=16)
+    """Maximum size of the agent's changes on disk in MiB; an agent over it is ended, and its changes stay."""
     inherit: list[str] = Field(default_factory=list)
     """Names of variables to inherit even though they look like secrets."""
     permissions: Literal["allow", "ask"] = "allow"

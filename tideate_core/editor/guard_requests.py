@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.app import (
-    discard_session,
     prepare_session,
     refuse_running,
     session_difference,
     session_json,
 )
 from tideate_core.errors import ConfigError, InvalidInput
-from tideate_core.snapshots import GuardState, find_session, list_sessions
+from tideate_core.snapshots import GuardState, discard_session, find_session, list_sessions
 from tideate_core.workspace import unsaved_images
 
 if TYPE_CHECKING:
@@ -72,8 +71,13 @@ class GuardRequests:
         return {"sessions": [session_json(one) for one in found]}
 
     async def show(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return a session and its changed files; `more` counts the rest."""
+        """Return a session and its changed files; `more` counts the rest.
+
+        The files of a damaged session are unknown.
+        """
         root, session = await self._found(params)
+        if session.state is GuardState.DAMAGED:
+            return {"session": session_json(session), "files": [], "more": 0}
         found = await session_difference(root, session)
         paths = sorted({*found.files, *found.modes, *found.made, *found.removed, *found.left})
         return {"session": session_json(session), "files": paths[:MOST], "more": max(0, len(paths) - MOST)}

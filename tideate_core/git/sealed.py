@@ -83,7 +83,7 @@ async def write_sealed(git: PersonsGit, files: Mapping[str, bytes], message: str
 
 
 async def identity(git: PersonsGit) -> tuple[str, str]:
-    """Return the person's name and address, or `NOBODY`."""
+    """Return the name and address of the person, by default `NOBODY`."""
     found = await git.run("var", "GIT_COMMITTER_IDENT", settings={"user.useConfigOnly": "true"})
     match = re.match(r"(?P<name>[^<]*?) *<(?P<mail>[^>]*)>", found.out.decode("utf-8", "replace"))
     return NOBODY if found.status or match is None else (match["name"], match["mail"])

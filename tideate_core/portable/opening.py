@@ -180,7 +180,7 @@ def _swapped(private: Path, run: str) -> tuple[Path, Path]:
 
 
 async def finish_openings(private: Path, reader: Reader, workspace: Workspace) -> list[str]:
-    """Revert interrupted openings, and finish those with rows in the store.
+    """Revert interrupted openings, or finish committed ones.
 
     The caller holds the lock.
 

@@ -339,7 +339,7 @@ class Answer(_Strict):
 
 
 class Taken(_Strict):
-    """Mark of a run that somebody continues."""
+    """Mark of the person who continues a run."""
 
     format: Literal[1] = 1
     run: RunId

@@ -238,6 +238,8 @@ class EscapeReport:
     """Programs that were still running and were ended."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Reasons for changes of kept files that were discarded nevertheless, by path."""
+    full: str = ""
+    """Reason why all programs were ended: they took too much of the disk."""
 
     @classmethod
     def of(cls, report: Mapping[str, Any], refused: Mapping[str, str] | None = None) -> EscapeReport:
@@ -248,6 +250,7 @@ class EscapeReport:
             tuple(Ran(*one) for one in report.get("ran", ())),
             tuple(report.get("ended", ())),
             refused or {},
+            report.get("full", ""),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -257,6 +260,8 @@ class EscapeReport:
     def lines(self) -> list[str]:
         """Sentences for the user; control characters are not escaped."""
         said = []
+        if self.full:
+            said.append(f"ended the program: {self.full}; `max_mib` under [agents.NAME] is its limit")
         if self.outside:
             kinds = [f"{one.path}{' (deleted)' if one.deleted else ''}" for one in self.named]
             more = f" and {self.outside - len(kinds):,} more" if self.outside > len(kinds) else ""

@@ -224,7 +224,7 @@ def enclosure_for(agent: str, config: Configured) -> Enclosure:
         emptied=tuple(_outward(home, known)) if known else (),
         hidden=(*_hidden(home, agent), *_expanded(own.hidden if own else ()), state_dir()),
         visible=_expanded(own.visible if own else ()),
-        rules=Rules(network=own.network if own else "on"),
+        rules=Rules(network=own.network, disk=own.max_mib << 20) if own else Rules(),
     )
 
 

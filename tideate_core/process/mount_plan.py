@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,6 +105,10 @@ Network: TypeAlias = Literal["on", "loopback", "off"]
 """The machine's network, only the namespace's own loopback addresses, or none."""
 
 
+DISK: Final = 10 << 30
+"""Default limit of bytes on the disk."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Rules for programs in the namespaces; they also lose all capabilities and gain no privileges."""
@@ -112,3 +116,5 @@ class Rules:
     network: Network = "on"
     processes: int = 4096
     """Limit of processes and threads."""
+    disk: int = DISK
+    """Bytes that changes in overlays may take on the disk; then all programs are killed."""

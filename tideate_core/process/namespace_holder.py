@@ -57,6 +57,14 @@ OWN_PID_MAX, LOWEST_PID_MAX = (6, 14), 301
 """First version of Linux in which a pid namespace has its own maximum of processes."""
 LOOK = 2.0
 """Seconds between two looks at the running programs."""
+LOOK_AT_DISK = 0.25
+"""Seconds between two looks at the free space, which are cheap."""
+COUNT_AGAIN, SHARE = 60.0, 50
+"""Seconds until the changes are counted again, and their multiple of the time that counting takes."""
+MOST_COUNTED, BETWEEN = 2_000_000, 1_000
+"""Maximum number of files whose sizes are counted, and between two checks for the holder's end."""
+RESERVE, RESERVED_FILES = 1 << 30, 10_000
+"""Bytes and files that a program leaves free on the disk; at most half of what is free at its start."""
 LONGEST = 200
 """Maximum bytes of a command in a report."""
 MOST_NAMED, MOST_SEEN, MOST_LONGEST = 50, 1_000, 5
@@ -123,11 +131,15 @@ def _hold(pid: int, mounts: list[dict[str, Any]], rules: dict[str, Any] | None) 
         sys.stdin.buffer.read()
         _await_others()
         return
-    watched = Watched()
-    while not select.select([0], [], [], LOOK)[0]:
-        watched.look()
+    watched, disk, next_look = Watched(), Disk(view.uppers, rules["disk"]), 0.0
+    while not select.select([0], [], [], LOOK_AT_DISK)[0]:
+        if disk.is_full():
+            _signal_others(signal.SIGKILL)
+        if time.monotonic() >= next_look:
+            watched.look()
+            next_look = time.monotonic() + LOOK
     report = watched.end()
-    _say(json.dumps({**report, **view.thrown_away()}))
+    _say(json.dumps({**report, "full": disk.full, **view.thrown_away()}))
 
 
 def _say(words: str) -> None:
@@ -143,6 +155,8 @@ class View:
 
     def __init__(self, mounts: list[dict[str, Any]]) -> None:
         self.notices: list[str] = []
+        self.uppers: list[int] = []
+        """Upper layers of overlays on the disk."""
         self.doing = "mounts cannot be made private"
         self._mounts = mounts
         self._opened: list[list[int]] = []
@@ -175,7 +189,9 @@ class View:
     def _open_overlay(self, one: dict[str, Any]) -> Iterator[int]:
         # mounted and unmounted again: below a read-only mount, the upper layer cannot be written
         layers = [*one["lowers"], one["upper"], one["work"]]
-        _mount_overlay(one["place"], [os.open(layer, os.O_PATH | os.O_DIRECTORY) for layer in layers])
+        opened = [os.open(layer, os.O_PATH | os.O_DIRECTORY) for layer in layers]
+        self.uppers.append(os.dup(opened[-2]))
+        _mount_overlay(one["place"], opened)
         yield _clone(one["place"])
         _check(libc.umount2(os.fsencode(one["place"]), MNT_DETACH))
 
@@ -340,6 +356,74 @@ def _has(path: str, attribute: str) -> bool:
     except OSError:
         return False
     return True
+
+
+class Disk:
+    """Space that programs take on the disk.
+
+    A count of all files is slow. It is done only after the free space shrank so far that the programs may be
+    over their limit, and from time to time.
+
+    :param uppers: descriptors of the upper layers.
+    :param most: bytes that the layers may take.
+    """
+
+    def __init__(self, uppers: list[int], most: int) -> None:
+        self.full = ""
+        """Reason why the programs must end."""
+        self._uppers = uppers
+        self._most = most
+        self._left = 0
+        self._due = 0.0
+        self._before, files = self._free()
+        self._reserve = min(RESERVE, self._before // 2), min(RESERVED_FILES, files // 2)
+
+    def is_full(self) -> bool:
+        """Return whether the programs must end."""
+        if not self._uppers:
+            return False
+        free, files = self._free()
+        if free < self._reserve[0] or files < self._reserve[1]:
+            self.full = "the disk has hardly any free space"
+            return True
+        if self._before - free < self._left and time.monotonic() < self._due:
+            return False
+        return self._is_over(free)
+
+    def _is_over(self, free: int) -> bool:
+        begun = time.monotonic()
+        used = _disk_use(self._uppers)
+        now = time.monotonic()
+        self._due = now + max(COUNT_AGAIN, (now - begun) * SHARE)
+        self._before, self._left = free, max(self._most - used, self._most // SHARE)
+        if used <= self._most:
+            return False
+        self.full = f"its changes took more than {self._most >> 20:,} MiB on the disk"
+        return True
+
+    def _free(self) -> tuple[int, int]:
+        """Return free bytes and files; some file systems have no limit of files."""
+        if not self._uppers:
+            return 0, 0
+        status = os.fstatvfs(self._uppers[0])
+        return status.f_bavail * status.f_frsize, status.f_favail if status.f_files else RESERVED_FILES
+
+
+def _disk_use(uppers: list[int]) -> int:
+    """Return the bytes of layers on the disk; fewer if the holder has to end meanwhile."""
+    pending = [f"/proc/self/fd/{upper}" for upper in uppers]
+    used = counted = 0
+    while pending and counted < MOST_COUNTED:
+        with contextlib.suppress(OSError), os.scandir(pending.pop()) as entries:  # or it was removed
+            for entry in entries:
+                counted += 1
+                if not counted % BETWEEN and select.select([0], [], [], 0)[0]:
+                    return used
+                with contextlib.suppress(OSError):
+                    used += entry.stat(follow_symlinks=False).st_blocks * 512
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+    return used
 
 
 class Watched:

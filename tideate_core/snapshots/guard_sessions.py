@@ -15,6 +15,7 @@ from tideate_core.errors import InvalidInput, RunIsOwned, ScratchUnavailable, Se
 from tideate_core.project import project_state
 from tideate_core.util.atomic_files import write_atomic
 from tideate_core.util.file_locks import is_locked, take_lock
+from tideate_core.util.power_loss import boot_id, sync_file_system
 from tideate_core.util.private_files import open_private
 from tideate_core.util.regular_files import read_regular
 
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
     from typing import Self
 
     from tideate_core.machines import Table
+    from tideate_core.snapshots.guarded.copy import GuardedCopy
 
 RECORD: Final = "session.json"
 OWNER: Final = "owner.lock"
 """Lock file of the process that runs the program."""
+LANDING: Final = "landing.lock"
+"""Lock file of the run that lands the changes."""
 LOOKED_AT: Final = 0.5
 """Seconds to wait for the lock: a process that checks for an owner holds it briefly."""
 SHORT: Final = 8
@@ -45,6 +49,8 @@ class GuardState(StrEnum):
     """The process that ran the program was killed."""
     WAITING = "waiting"
     """The program ended, and changes are not landed; a session without changes is discarded."""
+    DAMAGED = "damaged"
+    """The record of the copy cannot be read: the session can only be discarded."""
 
 
 class GuardEvent(StrEnum):
@@ -67,6 +73,7 @@ GUARD_TABLE: Final[Table[GuardState, GuardEvent]] = {
     },
     _S.INTERRUPTED: _WITHOUT_PROGRAM,
     _S.WAITING: _WITHOUT_PROGRAM,
+    _S.DAMAGED: {},
 }
 
 
@@ -92,6 +99,8 @@ class GuardSession:
     """Escape report of the last program."""
     run: str | None = None
     """Id of the run whose agent works in the copy, and which lands the changes itself."""
+    boot: str = ""
+    """Boot of the system in which the program wrote its changes; empty when they survive a power loss."""
 
     @property
     def short(self) -> str:
@@ -146,7 +155,7 @@ def list_sessions(root: Path) -> list[GuardSession]:
         raise WorkspaceError(f"the guarded sessions cannot be read: {error.strerror}") from error
     for place in places:
         with suppress(SessionNotFound):  # a copy in preparation, or discarded meanwhile
-            found.append(_seen(place))
+            found.append(_listed(place))
     found = [one for one in found if one.run is None or one.state is not GuardState.RUNNING]
     return sorted(found, key=lambda session: (-session.created, session.id))
 
@@ -242,11 +251,47 @@ async def finish_session(root: Path, session_id: str) -> bool:
             return False
         copy = await asyncio.to_thread(GuardedCopy.attach, root, session_id)
         if await copy.difference():
+            await asyncio.to_thread(_make_durable, root, copy)
             return False
         await copy.discard()
     except ScratchUnavailable:
         return not (sessions_directory(root) / session_id).exists()
     return True
+
+
+def _make_durable(root: Path, copy: GuardedCopy) -> None:
+    with suppress(SessionNotFound):
+        if _read(copy.place).boot:
+            sync_file_system(copy.place)
+            change_session(root, copy.id, boot="")
+
+
+def may_be_torn(root: Path, session_id: str) -> bool:
+    """Return whether the system was started again before a program's changes were durable; blocking."""
+    try:
+        return _read(sessions_directory(root) / session_id).boot not in ("", boot_id())
+    except SessionNotFound:  # a copy without a session
+        return False
+
+
+async def discard_session(root: Path, session: GuardSession) -> None:
+    """Delete a session with all its open changes.
+
+    :raises RunIsOwned: a living process runs its program, or reviews its changes.
+    :raises ScratchUnavailable: it is gone, or cannot be removed.
+    """
+    # here, because lists of sessions need neither
+    import asyncio
+
+    from tideate_core.snapshots.guarded.copy import GuardedCopy
+
+    with owning(root, session):
+        copy = await asyncio.to_thread(GuardedCopy.attach_to_discard, root, session.id)
+        if is_locked(copy.place / LANDING):
+            raise RunIsOwned(
+                f"the changes of session {session.short} are being reviewed; end the review first"
+            )
+        await copy.discard()
 
 
 def relocate_sessions(root: Path) -> None:
@@ -268,11 +313,25 @@ def _seen(place: Path) -> GuardSession:
     """Read a record; the session of a killed process is interrupted.
 
     :raises SessionNotFound: there is no record.
-    :raises WorkspaceError: it is damaged.
     """
     session = _read(place)
     if session.state is GuardState.RUNNING and not is_locked(place / OWNER):
         return replace(session, state=GuardState.INTERRUPTED)
+    return session
+
+
+def _listed(place: Path) -> GuardSession:
+    """Read a record; the session of a damaged copy is damaged.
+
+    :raises SessionNotFound: there is no record.
+    """
+    from tideate_core.snapshots.guarded.record import Record  # here, because few commands need it
+
+    session = _seen(place)
+    try:
+        Record.read(place)
+    except ScratchUnavailable:
+        return session if session.state is GuardState.RUNNING else replace(session, state=GuardState.DAMAGED)
     return session
 
 
@@ -281,9 +340,7 @@ def _read(place: Path) -> GuardSession:
         return GuardSession.of(json.loads(read_regular(place / RECORD)))
     except FileNotFoundError as error:
         raise SessionNotFound(f"the guarded session {place.name[:SHORT]} was discarded") from error
-    except OSError as error:
-        raise WorkspaceError(f"{place / RECORD} cannot be read: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError):  # the copy can still be reviewed or discarded
+    except (OSError, ValueError, TypeError, KeyError):  # the copy can still be reviewed or discarded
         return GuardSession(id=place.name, argv=(DAMAGED,), created=0, state=GuardState.WAITING)
 
 

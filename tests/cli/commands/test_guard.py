@@ -42,6 +42,68 @@ def test_with_yes_everything_lands_and_rolls_back(project: Shell) -> None:
     assert project.fingerprint() == before
 
 
+def test_many_paths_that_are_left_are_counted(project: Shell) -> None:
+    project.fails(3, "wait", "guard", "sh", "-c", "for i in $(seq 10 60); do mkfifo pipe$i; done; echo > new")
+    shown = project.ok("guard", "show").stdout.splitlines()
+    assert "changed: new" in shown
+    assert len([line for line in shown if line.startswith("left: ")]) == 21
+    assert (shown[-2:], len(shown) < 35) == (
+        [
+            "… and 31 more are left; the last one:",
+            "left: pipe60: is neither a file nor a link nor a directory",
+        ],
+        True,
+    )
+
+
+def test_after_many_changes_even_a_short_program_makes_the_next_start_fast(project: Shell) -> None:
+    project.ok("guard", "true")
+    mirrors = next(project.home.rglob("guard/mirror"))
+    project.write("few.txt", "1\n")
+    project.ok("guard", "true")
+    assert [path.name for path in mirrors.iterdir()] == ["1"]
+    for number in range(300):
+        project.write(f"many/{number}.txt", "1\n")
+    project.ok("guard", "true")
+    assert [path.name for path in mirrors.iterdir()] == ["2"]
+
+
+def test_a_damaged_session_is_named_and_can_be_discarded(project: Shell) -> None:
+    project.fails(3, "wait", "guard", "sh", "-c", EDIT)
+    (base,) = project.home.rglob("guard/sessions/*/base.json")
+    for damage in (lambda: base.write_text("{"), base.unlink, base.mkdir):
+        damage()
+        (session,) = project.json("guard", "list")["sessions"]
+        assert (session["state"], session["argv"][0]) == ("damaged", "sh")
+        project.fails(1, "`tideate guard discard`", "guard", "show")
+        project.fails(1, "`tideate guard discard`", "guard", "land", "--yes")
+        assert project.json("guard", "discard")["error_code"] == "Declined"
+    terminal = project.open("guard", "discard")
+    terminal.answer(("cannot be shown", "y"))
+    assert terminal.wait_exit() == 0
+    assert project.json("guard", "list")["sessions"] == []
+    project.ok("guard", "--yes", "sh", "-c", EDIT)
+
+
+def test_a_session_whose_record_is_no_file_can_be_discarded(project: Shell) -> None:
+    project.fails(3, "wait", "guard", "sh", "-c", EDIT)
+    (record,) = project.home.rglob("guard/sessions/*/session.json")
+    record.unlink()
+    record.mkdir()
+    assert "(damaged record)" in project.ok("guard", "list").stdout
+    project.ok("guard", "discard", "--yes")
+    assert project.json("guard", "list")["sessions"] == []
+
+
+def test_changes_that_a_power_loss_may_have_torn_are_announced(project: Shell) -> None:
+    project.fails(3, "wait", "guard", "sh", "-c", EDIT)
+    (record,) = project.home.rglob("guard/sessions/*/session.json")
+    shape = json.loads(record.read_text())
+    assert shape["boot"] == ""  # they are durable
+    record.write_text(json.dumps({**shape, "boot": "another"}))
+    assert "look for cut or empty files" in project.ok("guard", "land", "--yes").stderr
+
+
 def test_with_no_nothing_lands_and_the_session_keeps_the_changes(project: Shell) -> None:
     before = project.fingerprint()
     project.fails(3, "keeps its changes", "guard", "--no", "sh", "-c", EDIT)

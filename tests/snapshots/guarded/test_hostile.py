@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.snapshots.guarded.conftest import Opened
-from tideate_core.process import Enclosure, make_environment
+from tideate_core.process import Enclosure, Rules, make_environment
 from tideate_core.project import open_directory_fd
 from tideate_core.snapshots import GuardedCopy, ScratchDifference
 from tideate_core.snapshots.guarded import base, difference, updating
@@ -43,6 +43,26 @@ async def test_a_link_above_the_project_leads_no_write_outside(tmp_path: Path, b
             await one.leave_note(name, "text")
             assert (copy.place / "upper/.tideate" / name).read_text() == "text"
         assert list((victim / "project").iterdir()) == []
+    finally:
+        await copy.discard()
+
+
+@pytest.mark.attack
+async def test_a_program_that_fills_the_disk_is_ended_and_its_files_wait(
+    root: Path, tmp_path: Path, brood: Brood
+) -> None:
+    (tmp_path / "home").mkdir()
+    copy = await GuardedCopy.prepare(root, private=tmp_path / "private", kind="overlay")
+    try:
+        await copy.open(Enclosure(tmp_path / "home", rules=Rules(disk=4 << 20)))
+        opened = Opened(copy, make_environment(brood.environment()))
+        script = "trap '' TERM; echo 1 > new; mkdir d; while :; do head -c 1048576 /dev/zero >> d/big; done"
+        done = await opened.run(["sh", "-c", script])
+        report = await copy.close()
+        assert not done.ok
+        (line,) = (line for line in report.lines if line.startswith("ended the program"))
+        assert "its changes took more than 4 MiB on the disk; `max_mib`" in line
+        assert [path for path in (await copy.difference()).files if path == "new"] == ["new"]
     finally:
         await copy.discard()
 
@@ -169,7 +189,7 @@ async def test_no_more_than_a_bound_of_paths_is_read_and_the_rest_stays(
     found = await opened.difference()
     assert (len(found.made) < 4, list(found.left.values())) == (
         True,
-        ["and later paths come after the 3 that are read"],
+        [f"and later paths come after the 3 that are read{difference.ADVICE}"],
     )
     await opened.copy.update(landed=found)
     monkeypatch.undo()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.harness.project import git
+from tideate_core.snapshots.guarded.ignore_patterns import IgnorePatterns
 from tideate_core.snapshots.guarded.ignoring import IgnoredNames
 
 if TYPE_CHECKING:
@@ -44,6 +45,18 @@ def test_what_git_has_is_not_ignored(repository: Path) -> None:
     assert ignored(repository, "build/", "kept.log", "other.log") == ["other.log"]
 
 
+def test_many_questions_fill_no_pipe_and_take_one_pass(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [(f"{number:0200}{'.log' if number % 2 else ''}", False) for number in range(10_000)]
+    with IgnoredNames(repository, repository) as names:
+        names.look_up(paths)
+        names.look_up(paths)
+        monkeypatch.setattr(IgnorePatterns, "ask", None)  # all is known
+        found = [path for path, _ in paths if names.has(path, directory=False)]
+    assert found == [path for path, _ in paths if path.endswith(".log")]
+
+
 def test_histories_private_files_and_caches_are_ignored_everywhere(root: Path) -> None:
     (root / "cache").mkdir()
     (root / "cache/CACHEDIR.TAG").write_bytes(b"Signature: 8a477f597d28d172789f06886806bc55\n")
@@ -60,13 +73,14 @@ def test_without_git_names_decide(repository: Path, monkeypatch: pytest.MonkeyPa
     assert ignored(repository, "node_modules/", "a.log") == ["node_modules/"]
 
 
-def test_a_path_in_another_repository_makes_names_decide(repository: Path) -> None:
+def test_names_decide_about_paths_in_another_repository(repository: Path) -> None:
     git(repository, "init", "--quiet", "inner")
     git(
         repository / "inner", "-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "1", "--allow-empty"
     )
     git(repository, "add", "inner")
-    assert ignored(repository, "a.log", "inner/a.log", "node_modules/") == ["a.log", "node_modules/"]
+    paths = ("a.log", "inner/a.log", "inner/node_modules/", "node_modules/", "b.log")
+    assert ignored(repository, *paths) == ["a.log", "inner/node_modules/", "b.log"]
 
 
 def test_a_project_that_is_ignored_as_a_whole_says_nothing_of_its_parts(root: Path) -> None:
@@ -82,5 +96,5 @@ def test_a_git_that_does_not_answer_is_not_waited_for(
     program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr("tideate_core.snapshots.guarded.ignoring._TIMEOUT", 0.1)
+    monkeypatch.setattr("tideate_core.snapshots.guarded.ignore_patterns.TIMEOUT", 0.1)
     assert ignored(repository, "a.log", "node_modules/") == ["node_modules/"]

@@ -220,3 +220,19 @@ async def test_a_damaged_listing_costs_only_time(opening: Opening, root: Path, p
     async with opening() as opened:
         assert (await opened.run(["cat", "src/one.py"])).ok
         assert not await opened.difference()
+
+
+async def test_a_mirror_that_a_power_loss_may_have_torn_is_made_anew(
+    root: Path, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def numbers() -> list[str]:
+        await GuardedCopy.prepare(root, private=private)
+        return sorted(path.name for path in (private / "mirror").iterdir())
+
+    assert await numbers() == ["1"]
+    assert await numbers() == ["1"]
+    monkeypatch.setattr(mirror, "boot_id", lambda: "the next boot")
+    assert await numbers() == ["1", "2"]
+    assert renew_mirror(private, root, threading.Event())  # it becomes durable
+    monkeypatch.setattr(mirror, "boot_id", lambda: "the boot after that")
+    assert await numbers() == ["1", "2"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -154,17 +155,20 @@ def show(session: SessionId = None, /, *, json: Json = False, root: Root = None)
 @report_errors
 def discard(session: SessionId = None, /, *, yes: Yes = None, json: Json = False, root: Root = None) -> int:
     """Delete a session with all its open changes."""
-    from tideate_core.app import discard_session, refuse_running, session_difference
-    from tideate_core.snapshots import find_session
+    from tideate_core.app import refuse_running, session_difference
+    from tideate_core.snapshots import GuardState, discard_session, find_session
 
     place = guarded_root(root)
     found = find_session(place, session)
 
     async def command() -> int:
         refuse_running(place, found)
-        if yes is None and not json:
-            _print_session(found, await session_difference(place, found))
-        question = f"Discard session {found.short} of {label(found.argv[0])} with these changes?"
+        changes = "its changes, which cannot be shown"
+        if found.state is not GuardState.DAMAGED:
+            changes = "these changes"
+            if yes is None and not json:
+                _print_session(found, await session_difference(place, found))
+        question = f"Discard session {found.short} of {label(found.argv[0])} with {changes}?"
         if not await confirmed(yes, "discard", question):
             return declined("nothing was discarded", "discards", yes, as_json=json)
         await discard_session(place, found)
@@ -207,5 +211,9 @@ def _print_session(session: GuardSession, difference: ScratchDifference) -> None
             print_line(f"{'changed' if what == 'files' else 'not landed'}: {label(path)}")
         if len(paths) > MANY:
             print_line(f"… and {len(paths) - MANY:,} more")
-    for path, why in difference.left.items():
+    for path, why in islice(difference.left.items(), MANY):
+        print_line(f"left: {label(path)}: {why}")
+    if len(difference.left) > MANY:
+        print_line(f"… and {len(difference.left) - MANY:,} more are left; the last one:")
+        path, why = next(reversed(difference.left.items()))
         print_line(f"left: {label(path)}: {why}")

@@ -122,6 +122,11 @@ class Base:
         self._kept = kept
         self._contents = contents
 
+    @property
+    def is_of_layers(self) -> bool:
+        """True if no update changed a path."""
+        return not self._kept
+
     def image(self, path: str) -> FileImage:
         """Return the image of a path; a directory has the kind `directory`; blocking.
 

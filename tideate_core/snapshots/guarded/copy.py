@@ -106,6 +106,7 @@ class GuardedCopy:
         self._kept = KeptFiles({})
         self._stop = threading.Event()
         self._renewal: threading.Thread | None = None
+        self._is_renewed = False
 
     @classmethod
     async def prepare(
@@ -177,6 +178,21 @@ class GuardedCopy:
         place = guard / SESSIONS / id
         return cls(guard, place, Record.read(place))
 
+    @classmethod
+    def attach_to_discard(cls, root: Path, id: str, *, private: Path | None = None) -> Self:  # noqa: A002
+        """Return an existing guarded copy, which may be damaged: it can only be discarded; blocking.
+
+        :raises ScratchUnavailable: there is none with this id.
+        :raises StateError: the private state cannot be used.
+        """
+        try:
+            return cls.attach(root, id, private=private)
+        except ScratchUnavailable:
+            guard = real_path(project_state(root) / DIRECTORY if private is None else private)
+            if not id.isalnum() or not (guard / SESSIONS / id).is_dir():
+                raise
+            return cls(guard, guard / SESSIONS / id, Record(str(root), "copy", 0))
+
     @property
     def id(self) -> str:
         return self.place.name
@@ -231,6 +247,15 @@ class GuardedCopy:
         """Begin to remove abandoned copies and to make the next one faster; the copy is open."""
         self._renewal = threading.Thread(target=self._tidy, daemon=True)
         self._renewal.start()
+
+    @property
+    def slows_next(self) -> bool:
+        """True if later copies start slowly, because `renew` was not called or was interrupted."""
+        return self._record.is_far and not self._is_renewed
+
+    def renew_blocking(self) -> None:
+        """Make the next copy faster, even if this one is closed or discarded."""
+        self._is_renewed = renew_mirror(self._guard, self.project, self._stop)
 
     def command(self, argv: Sequence[str], *, cwd: str = "") -> list[str]:
         """Return the command line that starts a program in the guarded copy.
@@ -411,8 +436,8 @@ class GuardedCopy:
         for place in sessions.iterdir():
             with suppress(ScratchUnavailable, FileNotFoundError):
                 if not (place / SESSION).exists() and time.time() - place.stat().st_mtime > ABANDONED:
-                    type(self)(self._guard, place, Record.read(place))._discard()
-        renew_mirror(self._guard, self.project, self._stop)
+                    type(self)(self._guard, place, self._record)._discard()  # its own may be damaged
+        self.renew_blocking()
 
     def _mount(self, owner: int, holder: Namespaces) -> None:
         """Mount the overlay, or turn it into a copy if that is allowed and no program has used it."""

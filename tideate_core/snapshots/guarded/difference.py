@@ -26,6 +26,7 @@ MOST_READ: Final = 40_000
 """Paths after which no more are read; they stay in the copy for later."""
 MOST_BYTES: Final = 512 * MIB
 """Most bytes of all images, which are in memory."""
+ADVICE: Final = "; land or delete the first ones, or let git ignore a directory"
 
 _GIVES_RIGHTS: Final = stat.S_ISUID | stat.S_ISGID
 
@@ -98,6 +99,8 @@ class _Comparison:
         self._base = base
         self._names = names
         self._done: set[str] = set()
+        self._new: set[str] = set()
+        """Directories with nothing in the base."""
         self._size = 0
         self._files: dict[str, tuple[FileImage, FileImage]] = {}
         self._modes: dict[str, tuple[int, int]] = {}
@@ -118,7 +121,7 @@ class _Comparison:
                 continue
             self._done.add(one.path)
             try:
-                was = self._base.directory_mode(one.path)
+                was = None if self._is_new(one.path) else self._base.directory_mode(one.path)
                 now = None if one.where is None else lstat(one.where)
             except OSError as error:
                 self._left[one.path] = f"cannot be read: {error.strerror}"
@@ -130,7 +133,9 @@ class _Comparison:
                 self._directory(one, was, stat.S_IMODE(now.st_mode))
             elif was is not None:
                 self._removed[one.path] = was
-                pending.extend(Found(path, None) for path in self._base.below(one.path))
+                below = [*self._base.below(one.path)]
+                self._names.look_up([(path, False) for path in below])
+                pending.extend(Found(path, None) for path in below)
                 self._file(one, now)
             else:
                 self._file(one, now)
@@ -139,7 +144,7 @@ class _Comparison:
         """Return whether no more paths are read, and name the last one."""
         if len(self._done) < MOST_READ:
             return False
-        self._left[path] = f"and later paths come after the {MOST_READ:,} that are read"
+        self._left[path] = f"and later paths come after the {MOST_READ:,} that are read{ADVICE}"
         return True
 
     def difference(self) -> ScratchDifference:
@@ -154,10 +159,15 @@ class _Comparison:
             dict(sorted(self._left.items())),
         )
 
+    def _is_new(self, path: str) -> bool:
+        return path.rpartition("/")[0] in self._new
+
     def _directory(self, found: Found, was: int | None, now: int) -> None:
         path = found.path
         if was is None:
             self._made.append(path)
+            if self._base.is_of_layers:
+                self._new.add(path)
             self._file(found, None)
         elif was != now:
             self._modes[path] = (was, now)
@@ -175,9 +185,12 @@ class _Comparison:
             self._left[path] = f"cannot be read: {error.strerror}"
 
     def _compare(self, found: Found, now: os.stat_result | None) -> None:
-        path = found.path
-        before = self._base.image(path)
+        path, is_full = found.path, len(self._files) >= MOST or self._size > MOST_BYTES
+        before = FileImage(ABSENT) if self._is_new(path) else self._base.image(path)
         after = FileImage(ABSENT)
+        if is_full and now is not None and before.state == ABSENT:  # it is not read in vain
+            self._left[path] = _rest()
+            return
         if now is not None and found.where is not None:
             after = self._as_in_project(read_bounded_image(found.where))
         before = file_or_link(before)  # directories are compared separately
@@ -189,13 +202,17 @@ class _Comparison:
         if before.state == after.state:
             return
         self._size += len(before.data) + len(after.data)
-        if len(self._files) >= MOST or self._size > MOST_BYTES:
-            self._left[path] = f"comes after the {MOST:,} paths or {MOST_BYTES // MIB} MiB of a difference"
+        if is_full or self._size > MOST_BYTES:
+            self._left[path] = _rest()
             return
         if not before.state.holds_same_as(after.state):
             self._files[path] = (before, after)
         if before.state.kind == after.state.kind == "file" and before.state.mode != after.state.mode:
             self._modes[path] = (before.state.mode, after.state.mode)
+
+
+def _rest() -> str:
+    return f"comes after the {MOST:,} paths or {MOST_BYTES // MIB} MiB of a difference{ADVICE}"
 
 
 def _moves(files: dict[str, tuple[FileImage, FileImage]]) -> dict[str, str]:

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import os
-import select
-import subprocess
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.git import SAFE_OPTIONS, find_repository, refuse_pipes, run_git, start_git
+from tideate_core.git import SAFE_OPTIONS, find_repository, run_git
 from tideate_core.project import real_path
 from tideate_core.snapshots.caches import CacheDirectories
-from tideate_core.snapshots.entries import NEVER
+from tideate_core.snapshots.entries import NEVER, above
 from tideate_core.snapshots.gitignore import NAMES
+from tideate_core.snapshots.guarded.ignore_patterns import OPTIONS, TIMEOUT, IgnorePatterns
 from tideate_core.workspace import is_temporary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
-_OPTIONS: Final = tuple(word for word in SAFE_OPTIONS if word != "--literal-pathspecs")
-"""`check-ignore` rejects this option; a path that starts with `./` is taken literally."""
-_COMMAND: Final = ("check-ignore", "--stdin", "-z", "--verbose", "--non-matching")
-_TRACKED: Final = ("ls-files", "-z", "--")
-_FIELDS: Final = 4
-"""Fields of an answer: source, line, pattern, path."""
-_TIMEOUT: Final = 10.0
-"""Seconds for an answer; then names decide."""
-_SILENT: Final = 1.0
-"""Seconds until the reason for the delay is checked."""
-_CHUNK: Final = 65_536
+_TRACKED: Final = ("ls-files", "-z", "--stage")
+_REPOSITORY: Final = b"160000 "
+"""Mode of a repository within the repository."""
 
 
 class IgnoredNames:
@@ -43,104 +35,96 @@ class IgnoredNames:
 
     def __init__(self, root: Path, view: Path) -> None:
         self._root = root
-        self._top = root
         self._caches = CacheDirectories(view)
-        self._git: subprocess.Popen[bytes] | None = None
-        self._asked = False
-        self._read = b""
+        self._patterns: IgnorePatterns | None = None
+        self._told: dict[str, bytes] = {}
+        """Deciding pattern by path; a path that ends with `/` is a directory."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end()
+        if self._patterns is not None:
+            self._patterns.close()
+
+    def look_up(self, paths: Collection[tuple[str, bool]]) -> None:
+        """Ask about many paths at once, which is much faster than to ask about each one; blocking.
+
+        :param paths: paths, and whether they are directories.
+        """
+        self._ask([path for path, _ in paths if path not in self._told and not _is_never(path)])
+        self._ask([f"{path}/" for path, directory in paths if directory and self._told.get(path) == b""])
 
     def has(self, path: str, *, directory: bool) -> bool:
         """Return whether a path is ignored; blocking.
 
         Must not be called for paths inside ignored directories.
         """
-        name = path.rpartition("/")[2]
-        if name.casefold() in NEVER or is_temporary(name):
+        if _is_never(path):
             return True
         if directory and self._caches.contain(path):
             return True
-        pattern = self._ask(path)
-        if pattern is None:
-            return directory and name in NAMES
-        if not pattern and directory:
+        pattern = self._pattern(path)
+        if pattern == b"" and directory:
             # git takes a missing path for a file unless it ends with `/`; but then `x/*` matches
-            told = self._ask(path + "/") or b""
+            told = self._pattern(path + "/") or b""
             pattern = told if told.endswith(b"/") else b""
+        by_name = directory and path.rpartition("/")[2] in NAMES
+        if pattern is None or ((pattern or by_name) and self._is_in_other_repository(path)):
+            return by_name
         if not pattern or pattern.startswith(b"!"):
             return False
         # git may track files in an ignored directory
-        return not (directory and _printed(self._root, *_TRACKED, path, options=SAFE_OPTIONS))
+        return path not in self._tracked
 
-    def _ask(self, path: str) -> bytes | None:
+    def _pattern(self, path: str) -> bytes | None:
         """Return git's deciding pattern for a path; None if git does not answer."""
-        if not self._asked:
-            self._asked = True
-            self._start()
-        if self._git is None or self._git.stdin is None:
-            return None
-        try:
-            self._git.stdin.write(b"./" + os.fsencode(path) + b"\0")
-            self._git.stdin.flush()
-            _, _, pattern, _ = self._answer()
-        except (OSError, ValueError, WorkspaceError):
-            self._end()  # no repository, a path in another one, or a pipe
-            return None
-        return pattern
+        if path not in self._told:
+            self._ask([path])
+        return self._told.get(path)
 
-    def _start(self) -> None:
-        if self._is_ignored_itself():
-            return  # an outer repository ignores the project, which says nothing about its parts
-        try:
-            repository = find_repository(real_path(self._root))
-            self._top = repository.top
-            self._git = start_git(
-                repository, *_COMMAND, cwd=self._root, options=_OPTIONS, stdin=subprocess.PIPE
-            )
-        except WorkspaceError:
-            self._git = None
+    def _ask(self, paths: Sequence[str]) -> None:
+        if not paths:
+            return
+        if self._patterns is None:
+            # an outer repository that ignores the project says nothing about its parts
+            self._patterns = IgnorePatterns(None if self._is_ignored_itself() else self._root)
+        self._told.update(zip(paths, self._patterns.ask(paths), strict=False))
 
-    def _answer(self) -> list[bytes]:
-        """Read the fields of one answer.
+    def _is_in_other_repository(self, path: str) -> bool:
+        """Return whether git does not apply its patterns to a path."""
+        return any(way in self._repositories for way in above(path))
 
-        :raises ValueError: there is no answer in time.
-        :raises WorkspaceError: git waits for a pipe.
-        """
-        assert self._git is not None and self._git.stdout is not None  # noqa: S101 it was asked
-        descriptor = self._git.stdout.fileno()
-        while self._read.count(b"\0") < _FIELDS:
-            ready, _, _ = select.select([descriptor], [], [], _SILENT)
-            if not ready:
-                refuse_pipes(self._top)
-                ready, _, _ = select.select([descriptor], [], [], _TIMEOUT)
-            data = os.read(descriptor, _CHUNK) if ready else b""
-            if not data:
-                raise ValueError("git does not answer")
-            self._read += data
-        *fields, self._read = self._read.split(b"\0", _FIELDS)
-        return fields
+    @cached_property
+    def _index(self) -> list[tuple[str, bool]]:
+        """Tracked paths below the root, and whether they are repositories."""
+        entries = _printed(self._root, *_TRACKED, options=SAFE_OPTIONS).split(b"\0")[:-1]
+        return [(os.fsdecode(entry.partition(b"\t")[2]), entry.startswith(_REPOSITORY)) for entry in entries]
 
-    def _end(self) -> None:
-        if self._git is not None:
-            self._git.kill()
-            self._git.communicate()
-            self._git = None
+    @cached_property
+    def _repositories(self) -> frozenset[str]:
+        return frozenset(path for path, is_repository in self._index if is_repository)
+
+    @cached_property
+    def _tracked(self) -> frozenset[str]:
+        """Tracked paths, and the directories above them."""
+        return frozenset(way for path, _ in self._index for way in (path, *above(path)))
 
     def _is_ignored_itself(self) -> bool:
         if (self._root / ".git").exists():
             return False
-        return bool(_printed(self._root.parent, "check-ignore", f"./{self._root.name}", options=_OPTIONS))
+        return bool(_printed(self._root.parent, "check-ignore", f"./{self._root.name}", options=OPTIONS))
+
+
+def _is_never(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.casefold() in NEVER or is_temporary(name)
 
 
 def _printed(cwd: Path, *command: str, options: Sequence[str]) -> bytes:
     """Return git's output; empty if it fails or takes too long."""
     try:
         repository = find_repository(real_path(cwd))
-        return run_git(repository, *command, cwd=cwd, options=options, patience=_TIMEOUT).out
+        return run_git(repository, *command, cwd=cwd, options=options, patience=TIMEOUT).out
     except WorkspaceError:
         return b""

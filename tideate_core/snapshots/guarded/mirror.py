@@ -19,7 +19,10 @@ from tideate_core.snapshots.scan import Scan, scan
 from tideate_core.snapshots.scratch.cloning import Cloner
 from tideate_core.snapshots.scratch.copying import MOST
 from tideate_core.snapshots.scratch.places import claim_place, release_place
+from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.power_loss import boot_id, sync_file_system
 from tideate_core.util.private_files import make_private_directory, open_private
+from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
     import threading
@@ -42,6 +45,11 @@ _RESERVE: Final = 64 << 20
 """Bytes that a mirror leaves free on the disk."""
 
 
+_BOOT: Final = "boot"
+"""File of a mirror with the boot in which it was made; empty when it survives a power loss."""
+_LONGEST_BOOT: Final = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Mirror:
     """Immutable tree, and the listing of the project at that time."""
@@ -53,6 +61,24 @@ class Mirror:
     @property
     def place(self) -> Path:
         return self.tree.parent
+
+    @property
+    def _boot(self) -> str:
+        return (read_bounded(self.place / _BOOT, _LONGEST_BOOT) or b"").decode()
+
+    @property
+    def may_be_torn(self) -> bool:
+        """True if the system was started again before the mirror was durable."""
+        return self._boot not in ("", boot_id())
+
+    def make_durable(self) -> None:
+        """Make the mirror survive a power loss; blocking.
+
+        :raises OSError: its file system cannot be written.
+        """
+        if self._boot:
+            sync_file_system(self.place)
+            write_atomic(self.place / _BOOT, b"")
 
 
 @contextmanager
@@ -68,9 +94,10 @@ def locked(guard: Path) -> Iterator[int]:
 
 
 def newest_mirror(guard: Path) -> Mirror | None:
-    """Return the newest mirror, or None."""
+    """Return the newest mirror; None if there is none, or a power loss may have torn it."""
     numbers = _numbers(guard)
-    return None if not numbers else load_mirror(guard, numbers[-1])
+    found = None if not numbers else load_mirror(guard, numbers[-1])
+    return None if found is None or found.may_be_torn else found
 
 
 def load_mirror(guard: Path, number: int) -> Mirror:
@@ -163,6 +190,7 @@ def build_mirror(guard: Path, look: Look, old: Mirror | None, stop: threading.Ev
         _Building(look, str(tree), None if old is None else str(old.tree), stop).build()
         folders = look.folders()
         write_listing(place, folders)
+        (place / _BOOT).write_text(boot_id())
         number = max(_numbers(guard), default=0) + 1
         make_private_directory(guard / MIRRORS)
         place.rename(guard / MIRRORS / str(number))

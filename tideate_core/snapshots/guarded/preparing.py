@@ -146,6 +146,7 @@ class _Preparing:
             kept={} if kind == "overlay" else dict.fromkeys(self._layer.hidden, Kept("absent")),
             notices=tuple(self._notices),
             may_be_copy=may_be_copy,
+            is_far=not self._is_fresh and _is_far(self._look),
         )
         return record if kind == "overlay" else make_tree(self._place, self._final, self._layers, record)
 
@@ -252,17 +253,30 @@ def _is_heavy(name: str) -> bool:
     return name.casefold() not in PROTECTED and name not in CACHES and not is_temporary(name)
 
 
-def renew_mirror(guard: Path, project: Path, stop: threading.Event) -> None:
-    """Make a new mirror if a guarded copy would now need a large delta; blocking."""
+def renew_mirror(guard: Path, project: Path, stop: threading.Event) -> bool:
+    """Make a new mirror if a guarded copy would now need a large delta, and make it durable; blocking.
+
+    :returns: whether the next copy starts fast.
+    """
     try:
         with IgnoreQuery(project) as query, locked(guard) as handle:
             old = newest_mirror(guard)
             look = Look(project, query, {} if old is None else old.folders, handle)
-            size = sum(entry.size for entry in look.found.changed.values())
-            if len(look.found.changed) > _LARGEST_DELTA or size > _LARGEST_DELTA_BYTES:
-                build_mirror(guard, look, old, stop)
+            newest = build_mirror(guard, look, old, stop) if old is None or _is_far(look) else old
             remove_unused(guard)
+        if not stop.is_set():
+            newest.make_durable()
         sweep_places(guard / UNFINISHED)
     except (OSError, ScratchUnavailable) as error:
         if not stop.is_set():
             log.warning("the next guarded copy starts more slowly: %s", error)
+        return False
+    return True
+
+
+def _is_far(look: Look) -> bool:
+    """Return whether the project changed so much since the mirror that a new one pays."""
+    changed = look.found.changed
+    return (
+        len(changed) > _LARGEST_DELTA or sum(entry.size for entry in changed.values()) > _LARGEST_DELTA_BYTES
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.snapshots.entries import Below, above
 from tideate_core.snapshots.gitignore import IgnoreQuery
-from tideate_core.snapshots.guarded.difference import Found
+from tideate_core.snapshots.guarded.difference import MOST_READ, Found
 from tideate_core.snapshots.guarded.git_data import BORROWED, own_directory
 from tideate_core.snapshots.guarded.layers import copy_path, find_in_layers, finish_directory, names_in_layers
 from tideate_core.snapshots.guarded.mirror import is_directory, load_folders, write_listing
@@ -96,7 +96,9 @@ def changed_in_tree(tree: Path, listing: Path, project: Path, names: IgnoredName
         found = scan(tree, query, load_folders(listing))
     ignored: set[str] = set()
     unknown = Below(found.skipped)
-    for path in sorted({*found.changed, *found.gone, *found.skipped} - found.ignored):
+    changed = sorted({*found.changed, *found.gone, *found.skipped} - found.ignored)
+    names.look_up([(path, is_directory(f"{tree}/{path}")) for path in changed[:MOST_READ]])
+    for path in changed:
         if path not in found.skipped and (path in unknown or any(way in ignored for way in above(path))):
             continue
         where = tree / path if os.path.lexists(tree / path) else None

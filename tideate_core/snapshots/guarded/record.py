@@ -56,6 +56,8 @@ class Record:
     notices: tuple[str, ...] = ()
     may_be_copy: bool = False
     """True if a real copy may replace an unavailable overlay."""
+    is_far: bool = False
+    """True if the project had changed so much since the mirror that a new mirror is due."""
     listing: str = ""
     """Directory of the listing of the base, relative to the directory of all guarded copies."""
     generation: int = 0
@@ -108,9 +110,15 @@ class Record:
                 raise ValueError("another version of tideate made it")
             return cls(**_parsed(shape))
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise ScratchUnavailable(f"there is no guarded copy {place.name}") from error
+            if not place.is_dir():
+                raise ScratchUnavailable(f"there is no guarded copy {place.name}") from error
+            raise ScratchUnavailable(_damaged(place, "its record is missing")) from error
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ScratchUnavailable(f"the guarded copy {place} cannot be read: {error}") from error
+            raise ScratchUnavailable(_damaged(place, str(error))) from error
+
+
+def _damaged(place: Path, why: str) -> str:
+    return f"the guarded copy {place} cannot be read: {why}; `tideate guard discard` deletes it"
 
 
 def _parsed(shape: dict[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,32 @@ local function head(id)
   window.options(win, { winbar = text.bar(title) })
 end
 
+---@type fun()? stops the redrawing of the titles
+local stop
+
+--- Return whether a visible run works without waiting for the user.
+---@return boolean
+local function is_turning()
+  return vim.iter(pairs(runs)):any(function(id, one)
+    local run = require('tideate.state').get_status(id)
+    return run ~= nil and window.visible(one.win) and require('tideate.ui.progress').turning(run)
+  end)
+end
+
+--- Redraw the titles while a visible run works: its clock goes on without events.
+local function animate()
+  local wanted = is_turning()
+  if wanted and not stop then
+    stop = require('tideate.ui.progress').tick(function()
+      vim.tbl_map(head, order)
+      animate()
+    end)
+  elseif not wanted and stop then
+    stop()
+    stop = nil
+  end
+end
+
 --- Close the windows to free their space.
 function M.close()
   for _, one in pairs(runs) do
@@ -109,6 +135,7 @@ function M.began(id, entry, data)
   end
   runs[id].win = open(entry.stream:loaded_buffer())
   equalize()
+  animate()
   return true
 end
 
@@ -124,6 +151,7 @@ function M.on_event(event)
     one.settled = true
   end
   head(event.execution_id)
+  animate()
   return SETTLES[event.name] and vim.iter(order):find(function(id)
     return not runs[id].settled
   end) or nil

@@ -288,10 +288,17 @@ local function follow(it)
   local function on(events, callback)
     api.nvim_create_autocmd(events, { buffer = it.buf, callback = callback })
   end
+  -- other processes begin and end guarded sessions
+  local focused = api.nvim_create_autocmd('FocusGained', {
+    callback = function()
+      it.runs:refresh()
+    end,
+  })
   api.nvim_create_autocmd('BufWipeout', {
     buffer = it.buf,
     once = true,
     callback = vim.schedule_wrap(function()
+      api.nvim_del_autocmd(focused)
       if shown == it then
         forget()
       end
@@ -299,6 +306,7 @@ local function follow(it)
   })
   on('WinEnter', function()
     it.win = api.nvim_get_current_win() -- after a `:split` keys belong to the current window
+    it.runs:refresh()
   end)
   on('WinClosed', function(args)
     local others = vim.tbl_filter(function(win)
