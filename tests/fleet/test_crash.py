@@ -31,6 +31,8 @@ RUNS = int(os.environ.get("TIDEATE_FLEET_RUNS") or 300)
 REPOSITORIES = 10
 WORKERS = ("one", "two", "three")
 CONCURRENCY = 2
+PAUSE = float(os.environ.get("TIDEATE_FLEET_PAUSE") or 4)
+"""Seconds between two failures."""
 MODELS = 10
 """Every so many runs, one asks a model and has two questions."""
 LOG = '#!/bin/sh\nwhile read old new ref; do echo "$old $new $ref" >>hook.log; done\n'
@@ -70,7 +72,7 @@ class Trouble(threading.Thread):
 
     def run(self) -> None:
         turn = 0
-        while not self.over.wait(4.0):
+        while not self.over.wait(PAUSE):
             turn += 1
             if turn % 3 == 2 and self.restarts < 2:
                 self.database.restart()
@@ -95,8 +97,14 @@ def hooks(address: str) -> list[tuple[str, str, str]]:
     return [tuple(line.split()) for line in log.read_text().splitlines()] if log.exists() else []  # type: ignore[misc]
 
 
+WRONG = frozenset({State.FAILED, State.REFUSED, State.CANCELLED, State.DECLINED})
+
+
 def states_of(fleet: Fleet) -> Counter[State]:
-    return Counter(run.state for run in fleet.page(limit=RUNS + 10))
+    """Return the number of runs in each state, none of which may be a failure."""
+    runs = fleet.page(limit=RUNS + 10)
+    assert not (wrong := [run for run in runs if run.state in WRONG]), wrong
+    return Counter(run.state for run in runs)
 
 
 @pytest.mark.slow
@@ -143,7 +151,6 @@ def check(site: Site, database: Database, proxy: Proxy, direct: str, server: Mod
                 reviewer.answer(address)
         with suppress(FleetError):  # the database is being restarted
             ended = states_of(fleet)
-        assert not ended.keys() & {State.FAILED, State.REFUSED, State.CANCELLED, State.DECLINED}, ended
     trouble.end()
     fleet.close()
     kills = sum(trouble.kills.values())

@@ -26,6 +26,8 @@ SOONEST: Final = 1.0
 """Seconds between two looks into the inbox of a repository with a new question."""
 LATEST: Final = 30.0
 """Seconds between two looks into one where nothing happens."""
+AT_ONCE: Final = 8
+"""Repositories that are looked at at once."""
 MOST: Final = 10_000
 """Waiting runs that are looked after."""
 _PATTERNS: Final = tuple(f"{space}/answers/*" for space in Namespace)
@@ -61,19 +63,26 @@ class AnswerPoller:
         for leg in waiting:
             by_repository.setdefault((leg.attributes or {}).get("repo", ""), []).append(leg)
         self._due = {address: self._due.get(address, _Due()) for address in by_repository}
-        begun = 0
-        for address, legs in by_repository.items():
-            due, seen = self._due[address], frozenset(leg.workflow_id for leg in legs)
-            if not seen <= due.seen:
-                due.every, due.at = SOONEST, 0.0
-            if time.monotonic() < due.at:
-                continue
-            due.seen = seen
+        limit = asyncio.Semaphore(AT_ONCE)
+        async with asyncio.TaskGroup() as group:
+            looks = [
+                group.create_task(self._look_if_due(address, legs, limit))
+                for address, legs in by_repository.items()
+            ]
+        return sum(look.result() for look in looks)
+
+    async def _look_if_due(self, address: str, legs: list[WorkflowStatus], limit: asyncio.Semaphore) -> int:
+        due, seen = self._due[address], frozenset(leg.workflow_id for leg in legs)
+        if not seen <= due.seen:
+            due.every, due.at = SOONEST, 0.0
+        if time.monotonic() < due.at:
+            return 0
+        due.seen = seen
+        async with limit:
             found = await self._look(address, legs)
-            begun += found
-            due.every = SOONEST if found else min(LATEST, due.every * 1.5)
-            due.at = time.monotonic() + due.every
-        return begun
+        due.every = SOONEST if found else min(LATEST, due.every * 1.5)
+        due.at = time.monotonic() + due.every
+        return found
 
     def _waiting(self) -> list[WorkflowStatus]:
         with plain_errors():

@@ -73,7 +73,7 @@ def dbos_config(url: str, options: WorkerOptions) -> DBOSConfig:
         "console_log_level": "WARNING",
         "scheduler_polling_interval_sec": 5.0,
         # few, because the connections of a server are: most of a leg's time is spent on models and git
-        "sys_db_pool_size": 4 + options.concurrency,
+        "sys_db_pool_size": 6,
     }
 
 
