@@ -10,7 +10,7 @@ from tests.fleet.test_submission import submission
 from tideate_core.errors import ConfigError, FleetError, InvalidInput, RemoteFailed
 from tideate_core.fleet import Repositories, WorkerOptions, database_url
 from tideate_core.fleet.database import NameLock, open_engine
-from tideate_core.fleet.objects import Objects
+from tideate_core.fleet.objects import QUESTIONS, Objects
 from tideate_core.fleet.queues import queue_of, rated_queues
 from tideate_core.fleet.repositories import TRAILER, check_out, commit_files
 
@@ -70,6 +70,8 @@ def test_a_stored_bundle_that_was_changed_is_refused(database: Database) -> None
         None,
     )
     later = objects.put("r", 1, b"later")
+    assert objects.newest("r", 1) == later
+    objects.put("r", QUESTIONS, b"a question is no bundle to begin with")
     assert objects.newest("r", 1) == later
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE tideate.objects SET content = 'forged'")

@@ -71,6 +71,7 @@ class Advance:
     :param tree: its work tree; there after a crash, else made anew.
     :param load: returns a stored bundle.
     :param keep: stores a bundle and returns its hash.
+    :param keep_question: stores a question and returns its hash.
     """
 
     leg: Leg
@@ -81,6 +82,7 @@ class Advance:
     bundle_every: int
     load: Callable[[str], Coroutine[None, None, bytes]]
     keep: Callable[[bytes], Coroutine[None, None, str]]
+    keep_question: Callable[[bytes], Coroutine[None, None, str]]
     newest: str | None
     """Hash of the bundle to begin with, if the work tree is not there."""
 
@@ -168,7 +170,7 @@ class Advance:
         return LegResult(
             state=State.WAITING,
             bundle=await self._keep(project),
-            question=await self.keep(question.model_dump_json().encode()),
+            question=await self.keep_question(question.model_dump_json().encode()),
             asked=OpenQuestion.of(question),
             commit=self.commit,
         )

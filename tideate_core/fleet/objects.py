@@ -1,4 +1,4 @@
-"""Bundles in the fleet's database: rows of one table, named by the hash of their content."""
+"""Bundles and questions in the fleet's database: rows of one table, named by the hash of their content."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
+QUESTIONS: Final = 0
+"""Number in place of a leg's for questions, which are no bundles to begin with."""
 LARGEST: Final = 256 << 20
 """Bytes of a bundle."""
 _TABLE: Final = f"""

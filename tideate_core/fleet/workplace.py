@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.fleet.advancing import Advance, forget_tree
 from tideate_core.fleet.legs import Leg, LegResult, State, branch_of
+from tideate_core.fleet.objects import QUESTIONS, Objects
 from tideate_core.fleet.repositories import TRAILER, Repositories, commit_files
 from tideate_core.portable import Inbox, Question
 from tideate_core.workflows import WorkflowRegistry
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.config import Config
-    from tideate_core.fleet.objects import Objects
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,8 @@ class Workplace:
             self.registry,
             self.config.fleet.bundle_every,
             load=partial(self._object, leg),
-            keep=partial(self._keep, leg),
+            keep=partial(self._keep, leg.run, leg.number),
+            keep_question=partial(self._keep, leg.run, QUESTIONS),
             newest=newest,
         )
 
@@ -101,8 +102,8 @@ class Workplace:
     async def _object(self, leg: Leg, name: str) -> bytes:
         return await asyncio.to_thread(self.objects.get, leg.run, name)
 
-    async def _keep(self, leg: Leg, content: bytes) -> str:
-        return await asyncio.to_thread(self.objects.put, leg.run, leg.number, content)
+    async def _keep(self, run: str, leg: int, content: bytes) -> str:
+        return await asyncio.to_thread(self.objects.put, run, leg, content)
 
     async def inbox(self, address: str) -> Inbox:
         """Return the inbox of a repository."""
