@@ -70,9 +70,12 @@ class Repositories:
         if (mirror / "complete").exists():
             return await persons_git(home, mirror)
         async with _locked(self.place / "lock"):
-            if not (home / ".git" / "HEAD").exists():
-                await asyncio.to_thread(make_private_directory, home)
-                await init_repository(home)
+            if not home.exists():
+                new = self.place / "home-new"  # renamed when it is whole: git may be killed
+                await asyncio.to_thread(shutil.rmtree, new, ignore_errors=True)
+                await asyncio.to_thread(make_private_directory, new)
+                await init_repository(new)
+                new.rename(home)
             return await persons_git(home, mirror)
 
     def _mirror(self, address: str) -> Path:
