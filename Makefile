@@ -51,7 +51,7 @@ test-runners: install ## install the native test runners, and compare with them:
 install: ## the environment in .venv, with tideate and a Neovim
 	@sh scripts/setup.sh
 
-bench: install ## the plugin in the editor, alone; machines, runs, snapshots, guarded copies, edits and MCP servers beside their peers (ARGS=--short: a quick look)
+bench: install ## the plugin in the editor, alone; machines, runs, snapshots, guarded copies, edits, MCP servers and fleets beside their peers (ARGS=--short: a quick look)
 	@sh scripts/group.sh peers
 	@$(python) -m benchmarks.editor $(ARGS)
 	@$(python) -m benchmarks.machines $(ARGS)
@@ -65,6 +65,7 @@ bench: install ## the plugin in the editor, alone; machines, runs, snapshots, gu
 	@$(python) -m benchmarks.mcp $(ARGS)
 	@$(python) -m benchmarks.loop $(ARGS)
 	@$(python) -m benchmarks.loop_tools $(ARGS)
+	@$(python) -m benchmarks.fleet $(ARGS)
 
 fuzz: install ## the property tests with many more examples (2,000 in all for secrets that may reach a model), walks through reviews, hostile values for the MCP servers, then atheris on the language (EXAMPLES=5000 STEPS=1000 SECONDS=60)
 	@sh scripts/group.sh fuzz

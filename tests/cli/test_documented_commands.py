@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 NOT_RUN = re.compile(
     r"login|mcp serve|mcp tools files|models openai|project (move OLD|forget PATH)|git/git_log|gh auth"
-    r"|tideate chat|tideate watch"
+    r"|tideate chat|tideate watch|tideate (worker|submit|fleet|schedule) "
 )
 """Commands that wait for a client, a change or a person, call a foreign server, or have placeholders."""
 REFUSED = re.compile(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 EXTREMES: list[Any] = [
     *(True, False, -1, 0, 1, 2, 10, 64, 100, 1000, 10_000, 10**9, 0.001, 5.5, 1e300),
     *("", "a", "off", "no", "yes", "0", "5", "1000", "~/x", "/tmp/x", "http://127.0.0.1:1/v1", "EVIL", "p:m"),
+    "postgresql://127.0.0.1:1/evil",
     *([], ["*"], ["sh", "-c", "x"], ["a/b.md"], {}, {"a": "b"}),
 ]
 """Values tried at each key, as far as its type accepts them."""

@@ -88,6 +88,7 @@ STARTERS = {
     "tideate_core.process.guard": "programs by argv",
     "tideate_core.process.namespaces": "the holder of mounts",
     "tideate_core.process.parsing": "this Python, to parse",
+    "tideate_core.process.signatures": "`ssh-keygen`",
     "tideate_core.process.started": "programs by argv",
     "tideate_core.store.leases": "`ps`",
 }

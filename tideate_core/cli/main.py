@@ -86,6 +86,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Markdown exports show the text of models and tools in code blocks. Likely secrets are left out.",
         "tideate export [OPTIONS] RUN...",
     ),
+    "fleet": Command(
+        "fleet:app", "List, show, cancel and retry the runs of a fleet; release those of a dead worker."
+    ),
     "fork": Command(
         "fork:fork",
         "Rerun an ended run from a step, with another prompt, other inputs or another model.\n\n"
@@ -168,6 +171,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "changes are shown and confirmed first.",
     ),
     "run": Command("run:run", RUN_HELP, "tideate run [OPTIONS] NAME|FILE [PROMPT...]"),
+    "schedule": Command("schedule:app", "Create, list, pause and delete runs of a fleet at set times."),
     "schema": Command(
         "schema:schema",
         "Print the JSON Schema of workflows in YAML and JSON, or of a handoff file.",
@@ -175,6 +179,14 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "show": Command("show:show", "Show a run: its steps, their results, and its owner."),
     "snapshot": Command("snapshot:app", "Create, compare and restore snapshots of the project's files."),
+    "submit": Command(
+        "submit:submit",
+        "Submit a run to a fleet, or one for each line of a file.\n\n"
+        "Your SSH key signs the submission; workers run only submissions of keys that they list. The run "
+        "begins with the present commit of REF. Its questions are in the inbox of the repository, and "
+        "accepted changes are pushed as the branch `tideate/RUN`.",
+        "tideate submit [OPTIONS] WORKFLOW [PROMPT...] --repo URL",
+    ),
     "trust": Command(
         "trust:trust",
         "Trust a project's configuration, prompts, agents, workflows and commands as they are now.\n\n"
@@ -186,6 +198,13 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Create a snapshot whenever the project's files settle after a change, until Ctrl-C.\n\n"
         "`tideate snapshot restore` then restores files that another program changed or deleted, including "
         "untracked and ignored files. `[watch]` limits the number and the size of these snapshots.",
+    ),
+    "worker": Command(
+        "worker:worker",
+        "Run the runs of a fleet, until Ctrl-C.\n\n"
+        "The fleet is a PostgreSQL database, `[fleet] database` of your configuration. A worker that was "
+        "killed continues its runs when it is started again under its name; `tideate fleet release NAME` "
+        "gives them to others.",
     ),
 }
 
@@ -230,24 +249,33 @@ WITH_VALUE: Final = frozenset(
         "--at-gate",
         "--budget",
         "--client-id",
+        "--concurrency",
         "--continue",
         "--current",
         "--days",
         "--definition",
+        "--drain",
+        "--each",
         "--format",
         "--from",
         "--input",
         "--keep",
+        "--key",
         "--land",
         "--limit",
         "--message",
         "--models",
         "--name",
+        "--offset",
         "--output",
         "--port",
+        "--priority",
         "--prompt",
-        "--resume",
+        "--queue",
+        "--ref",
+        "--repo",
         "--result",
+        "--resume",
         "--root",
         "--say",
         "--search",
@@ -263,6 +291,7 @@ WITH_VALUE: Final = frozenset(
         "--wait",
         "--worktree",
         "--workflow",
+        "--zone",
         "-i",
         "-m",
         "-o",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from tideate_core.errors import (
     DefinitionChanged,
+    FleetError,
     PersonNeeded,
     RunEnded,
     RunIsHere,
@@ -38,6 +39,7 @@ DONE, FAILED, USAGE, DECLINED, LEFT, SIGNALLED, INTERRUPTED = 0, 1, 2, 3, 4, 128
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command."""
 _FAILURES: Final = (
+    FleetError,
     PersonNeeded,
     RunEnded,
     RunIsHere,

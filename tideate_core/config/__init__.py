@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         AgentConfig as AgentConfig,
         CiConfig as CiConfig,
         Config as Config,
+        FleetConfig as FleetConfig,
         HistoryConfig as HistoryConfig,
         InboxConfig as InboxConfig,
         LimitsConfig as LimitsConfig,

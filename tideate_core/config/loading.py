@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-OWN = ("state", "login", "agents", "inbox")
+OWN = ("state", "login", "agents", "inbox", "fleet")
 """Sections allowed only in the user's own configuration."""
-IN_FILE = ("login", "agents", "inbox")
+IN_FILE = ("login", "agents", "fleet")
 """Personal sections that `setup()` must not set, because the shell does not read it."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
 """Sections, by depth, with entries replaced as a whole: a key never reaches another address."""

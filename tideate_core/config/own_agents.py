@@ -16,20 +16,9 @@ if TYPE_CHECKING:
 
 SECTIONS: Final = frozenset(
     (
-        *("adapter", "adapters", "agents", "ci", "editor", "history", "inbox", "land", "limits", "login"),
-        *(
-            "mcp",
-            "memory",
-            "rules",
-            "rules_files",
-            "snapshots",
-            "state",
-            "telemetry",
-            "ui",
-            "verify",
-            "watch",
-        ),
-        *("workflow", "workflows"),
+        *("adapter", "adapters", "agents", "ci", "editor", "fleet", "history", "inbox", "land", "limits"),
+        *("login", "mcp", "memory", "rules", "rules_files", "snapshots", "state", "telemetry", "ui"),
+        *("verify", "watch", "workflow", "workflows"),
     )
 )
 """Names of the sections of a configuration."""

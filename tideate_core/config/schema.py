@@ -459,6 +459,41 @@ class TelemetryConfig(_Section):
     """Include prompts, answers, tool arguments and error messages in spans."""
 
 
+class FleetConfig(_Section):
+    """`[fleet]`: only in the user's own configuration."""
+
+    database: str | None = Field(default=None, pattern=r"^postgres(ql)?://[^\s]+$")
+    """Address of the PostgreSQL database, without a password."""
+    password_command: list[str] | None = Field(default=None, min_length=1)
+    """Program and arguments; the first line of its output is the database's password; no shell."""
+    key: str | None = Field(default=None, min_length=1)
+    """SSH key file that signs your submissions; None: git's `user.signingKey`."""
+    allow: list[str] = Field(default_factory=list)
+    """Keys whose submissions a worker runs: fingerprints (`SHA256:…`), or public keys."""
+    bundle_every: int = Field(default=5, ge=1)
+    """Turns of a model after which a worker stores a bundle of a running run."""
+    rates: dict[str, str] = Field(default_factory=dict)
+    """Most starts of runs by adapter for all workers, as `NUMBER/SECONDS`."""
+
+    @field_validator("database")
+    @classmethod
+    def _check_password(cls, database: str | None) -> str | None:
+        if database is not None and re.search(r"://[^/@]*:[^/@]+@|[?&]password=", database):
+            raise ValueError(
+                "give the address without a password; use password_command, ~/.pgpass or "
+                "TIDEATE_FLEET_DATABASE"
+            )
+        return database
+
+    @field_validator("rates")
+    @classmethod
+    def _check_rates(cls, rates: dict[str, str]) -> dict[str, str]:
+        for name, rate in rates.items():
+            if not re.fullmatch(r"[1-9]\d{0,5}/[1-9]\d{0,5}", rate):
+                raise ValueError(f"{name}: give NUMBER/SECONDS, such as 60/60, not {rate!r}")
+        return rates
+
+
 class Config(_Section):
     """Complete configuration; every key has a default."""
 
@@ -485,6 +520,7 @@ class Config(_Section):
     land: LandConfig = LandConfig.model_construct()
     login: LoginConfig = LoginConfig.model_construct()
     telemetry: TelemetryConfig = TelemetryConfig.model_construct()
+    fleet: FleetConfig = FleetConfig.model_construct()
     verify: VerifyConfig = VerifyConfig.model_construct()
     watch: WatchConfig = WatchConfig.model_construct()
 

@@ -136,6 +136,7 @@ def create_bundle(
     *,
     question: dict[str, Any] | None = None,
     with_secrets: bool = False,
+    running: bool = False,
 ) -> BundleFacts:
     """Write a run that waits or has ended to a bundle; blocking.
 
@@ -144,6 +145,7 @@ def create_bundle(
     :param run_id: the whole id.
     :param question: the question that the run waits with, as JSON.
     :param with_secrets: include texts that seem to hold secrets.
+    :param running: the run may be under way; the bundle holds what a crash would leave now.
     :raises RunNotFound: no run has this id.
     :raises RunIsOwned: a living process has the run.
     :raises InvalidInput: the run cannot be moved, or it seems to hold secrets.
@@ -151,7 +153,8 @@ def create_bundle(
     :raises StoreError: the store cannot be read.
     :raises OSError: the target cannot be written.
     """
-    rows = export_rows(private, run_id)
+    # before the journal: a write that the rows do not know is rolled back, as after a crash
+    rows = export_rows(private, run_id, running=running)
     _refuse_fixed(rows)
     blobs = Blobs()
     relocation = Relocation((root, real_path(root)))

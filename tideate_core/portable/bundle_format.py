@@ -156,7 +156,7 @@ class Workflow(Model):
     text: str
     description: str
     version: Name
-    source: Literal["builtin", "package", "editor", "file", "project", "text", ""]
+    source: Literal["builtin", "package", "editor", "file", "user", "project", "text", ""]
     path: str | None
 
 

@@ -75,6 +75,11 @@ if TYPE_CHECKING:
         ProcessLimits as ProcessLimits,
         run_program as run_program,
     )
+    from tideate_core.process.signatures import (
+        fingerprint_of as fingerprint_of,
+        sign_data as sign_data,
+        signing_key as signing_key,
+    )
     from tideate_core.process.started import (
         StartedProgram as StartedProgram,
         start_on_terminal as start_on_terminal,

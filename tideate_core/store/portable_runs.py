@@ -153,10 +153,11 @@ class RunRows:
         return [(row["name"], row["at"]) for row in self.tables.get("workflow_events", ())]
 
 
-def export_rows(private: Path, run_id: str) -> list[RunRows]:
+def export_rows(private: Path, run_id: str, *, running: bool = False) -> list[RunRows]:
     """Return the rows of a run and of its nested runs, outer runs first; blocking.
 
     :param private: directory of the store.
+    :param running: also those of a run under way, as its process would leave them if it died now.
     :raises RunNotFound: no run has this id.
     :raises RunIsOwned: a living process has one of the runs.
     :raises StoreError: the store cannot be read.
@@ -172,7 +173,7 @@ def export_rows(private: Path, run_id: str) -> list[RunRows]:
         family = [row[0] for row in connection.execute(_FAMILY, (run_id,))]
         if not family:
             raise RunNotFound(run_id)
-        for run in family:
+        for run in () if running else family:
             _refuse_owned(connection, run)
         return [_exported(connection, objects, run) for run in family]
     except sqlite3.Error as error:

@@ -1,0 +1,129 @@
+"""A submission counts only as its signature covers it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic import ValidationError
+
+from tideate_core.errors import ConfigError, SubmissionRefused
+from tideate_core.fleet import SignedSubmission, Submission
+from tideate_core.fleet.legs import Leg
+from tideate_core.fleet.submission import allowed_fingerprints
+from tideate_core.process import signing_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ANA = "Ana <ana@example.org>"
+CHANGES: dict[str, Any] = {
+    "run": "0" * 32,
+    "workflow": "task",
+    "prompt": "another",
+    "inputs": {"a": "b"},
+    "repo": "file:///elsewhere",
+    "ref": "main",
+    "commit": "1" * 40,
+    "adapter": "dear",
+    "accept": True,
+    "land": False,
+    "queue": "other",
+    "priority": 1,
+    "timeout": 5,
+    "by": "Eve <eve@example.org>",
+    "at": 1,
+    "template": True,
+}
+
+
+@pytest.fixture(scope="module")
+def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("keys") / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
+    return path
+
+
+def fingerprint(key: Path) -> str:
+    listed = subprocess.run(["ssh-keygen", "-lf", key], check=True, capture_output=True, text=True)
+    return listed.stdout.split()[1]
+
+
+def submission(**changes: Any) -> Submission:
+    return Submission.model_validate({"workflow": "ask", "repo": "file:///r", "by": ANA, "at": 0, **changes})
+
+
+def test_the_key_of_an_allowed_person_counts_in_every_form(key: Path) -> None:
+    signed = SignedSubmission.make(submission(), key)
+    public = key.with_suffix(".pub").read_text().strip()
+    for entry in (fingerprint(key), public, f"ana@example.org {public}"):
+        assert signed.check([entry]) == fingerprint(key)
+    with pytest.raises(SubmissionRefused, match="does not name its key"):
+        signed.check([])
+
+
+@pytest.mark.parametrize("field", [name for name in Submission.model_fields if name != "version"])
+def test_a_change_of_any_field_breaks_the_signature(key: Path, field: str) -> None:
+    signed = SignedSubmission.make(submission(), key)
+    changed = signed.submission.model_copy(update={field: CHANGES[field]})
+    with pytest.raises(SubmissionRefused, match="does not fit"):
+        SignedSubmission(submission=changed, signature=signed.signature).check([fingerprint(key)])
+
+
+def test_a_signature_for_another_purpose_does_not_count(key: Path) -> None:
+    data = submission().canonical()
+    made = subprocess.run(
+        ["ssh-keygen", "-Y", "sign", "-q", "-f", key, "-n", "git"],
+        input=data,
+        check=True,
+        capture_output=True,
+    )
+    assert signing_key(data, made.stdout.decode(), "git") == fingerprint(key)
+    assert signing_key(data, made.stdout.decode(), "tideate-submission") is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"repo": "https://ana:secret@example.org/r"},
+        {"repo": "ext::sh -c evil"},
+        {"repo": "--upload-pack=evil"},
+        {"ref": "--exec"},
+        {"ref": "a..b"},
+        {"by": "Ana <a@b>\nX: y <z>"},
+        {"queue": "../x"},
+        {"surprise": 1},
+    ],
+)
+def test_unusable_fields_are_rejected(change: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        submission(**change)
+
+
+def test_a_leg_runs_only_the_run_that_was_signed(key: Path) -> None:
+    signed = SignedSubmission.make(submission(), key)
+    template = SignedSubmission.make(submission(template=True), key)
+    shape = Leg(signed=signed, run=signed.submission.run).model_dump(mode="json")
+    assert Leg.read(json.loads(json.dumps(shape))).submission == signed.submission
+    for wrong in (
+        {**shape, "run": "0" * 32},
+        {
+            **shape,
+            "scheduled": "2026-11-30T00:00:00Z",
+            "run": signed.submission.fired("2026-11-30T00:00:00Z"),
+        },
+        {**shape, "signed": template.model_dump(mode="json"), "run": template.submission.run},
+    ):
+        with pytest.raises(SubmissionRefused, match="is refused"):
+            Leg.read(wrong)
+    fired = template.submission.fired("noon")
+    assert Leg(signed=template, run=fired, scheduled="noon").submission.run == fired
+    assert Leg.read(Leg(signed=template, run=fired, scheduled="noon").model_dump(mode="json")).run == fired
+
+
+def test_an_allow_list_names_unusable_entries() -> None:
+    for entry in ("ana@example.org", "SHA256:short", "cert-authority ssh-ed25519 !!", ""):
+        with pytest.raises(ConfigError, match="ssh-keygen -lf"):
+            allowed_fingerprints([entry])

@@ -1,0 +1,144 @@
+"""`tideate fleet`: list, show, cancel and retry runs of a fleet; release a dead worker's runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter, validators
+from rich.text import Text
+
+from tideate_core.app import short_id
+from tideate_core.cli.arguments import Json, Limit
+from tideate_core.cli.fleet_options import opened_fleet
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import print_json, print_message, report_errors
+from tideate_core.cli.render.tables import facts, page, table, when
+from tideate_core.util.escaping import label, visible
+
+if TYPE_CHECKING:
+    from tideate_core.fleet import FleetRun
+
+app = App(name="fleet")
+
+FleetRunId = Annotated[str, Parameter(name="RUN", help="ID of the run, or a prefix of it.")]
+STYLES = {
+    "queued": "dim",
+    "running": "bold blue",
+    "waiting": "cyan",
+    "completed": "green",
+    "failed": "red",
+    "refused": "red",
+}
+
+
+@app.command(name="list")
+@report_errors
+def list_runs(
+    *,
+    limit: Limit = 50,
+    offset: Annotated[
+        int,
+        Parameter(
+            name="--offset", metavar="N", help="Skip so many newer runs.", validator=validators.Number(gte=0)
+        ),
+    ] = 0,
+    json: Json = False,
+) -> int:
+    """List the runs of the fleet, newest first."""
+    with opened_fleet() as fleet:
+        runs = fleet.page(limit, offset)
+    if json:
+        print_json({"ok": True, "runs": [run.as_json() for run in runs]})
+        return DONE
+    if not runs:
+        print_message("the fleet has no runs; `tideate submit` submits one")
+        return DONE
+    rows = table("id", "status", "when", "workflow", "worker", "repository", "about")
+    for run in runs:
+        state = Text(run.state.value, style=STYLES.get(run.state.value, "yellow"))
+        about = visible((run.message if run.state.value != "queued" else "") or run.prompt)
+        rows.add_row(
+            short_id(run.run),
+            state,
+            when(run.submitted_at),
+            label(run.workflow),
+            label(run.worker),
+            label(run.repo),
+            about.partition("\n")[0],
+        )
+    page().print(rows)
+    return DONE
+
+
+@app.command
+@report_errors
+def show(run: FleetRunId, /, *, json: Json = False) -> int:
+    """Show a run of the fleet."""
+    with opened_fleet() as fleet:
+        found = fleet.show(run)
+    return _report(found, json)
+
+
+@app.command
+@report_errors
+def cancel(run: FleetRunId, /, *, json: Json = False) -> int:
+    """Cancel a run of the fleet, whether it is queued, running or waiting."""
+    with opened_fleet() as fleet:
+        found = fleet.cancel(run)
+    return _report(found, json)
+
+
+@app.command
+@report_errors
+def retry(run: FleetRunId, /, *, json: Json = False) -> int:
+    """Run a failed, cancelled or declined run of the fleet again, from its last answer."""
+    with opened_fleet() as fleet:
+        found = fleet.retry(run)
+    return _report(found, json)
+
+
+@app.command
+@report_errors
+def release(
+    name: Annotated[str, Parameter(help="Name of a worker that will not come back.")],
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """Give the runs of a dead worker to the others.
+
+    A worker that is connected to the database is alive, and its runs are not released.
+    """
+    with opened_fleet() as fleet:
+        runs = fleet.release(name)
+    if json:
+        print_json({"ok": True, "worker": name, "runs": runs})
+    else:
+        print_message(f"released {len(runs)} runs of the worker {label(name)}")
+    return DONE
+
+
+def _report(run: FleetRun, as_json: bool) -> int:
+    if as_json:
+        print_json({"ok": True, **run.as_json()})
+        return DONE
+    state = run.state.value
+    facts(
+        {
+            "run": run.run,
+            "state": Text(state, style=STYLES.get(state, "yellow")),
+            "question" if state == "waiting" else "message": run.message,
+            "workflow": run.workflow,
+            "prompt": run.prompt,
+            "repository": f"{run.repo} {run.ref}",
+            "branch": run.branch or "",
+            "by": run.by,
+            "submitted": when(run.submitted_at),
+            "changed": when(run.updated_at, seconds=True),
+            "worker": run.worker,
+            "queue": f"{run.queue}, priority {run.priority}" if run.queue else "",
+            "legs": str(run.legs),
+            "steps": ", ".join(run.steps),
+        }
+    )
+    return DONE

@@ -1,0 +1,159 @@
+"""Answers of reviewers: one worker looks into the inboxes of waiting runs and begins their next legs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import RefusedRef, RemoteFailed, TideateError
+from tideate_core.fleet.database import APPLICATION, plain_errors
+from tideate_core.fleet.legs import CONTINUE, START, Leg, LegResult
+from tideate_core.fleet.queues import enqueue_options
+from tideate_core.git import list_refs
+from tideate_core.portable import Namespace
+
+if TYPE_CHECKING:
+    from dbos import DBOSClient, WorkflowStatus
+
+    from tideate_core.fleet.workplace import Workplace
+
+log = logging.getLogger(__name__)
+
+SOONEST: Final = 1.0
+"""Seconds between two looks into the inbox of a repository with a new question."""
+LATEST: Final = 30.0
+"""Seconds between two looks into one where nothing happens."""
+AT_ONCE: Final = 8
+"""Repositories that are looked at at once."""
+MOST: Final = 10_000
+"""Waiting runs that are looked after."""
+_PATTERNS: Final = tuple(f"{space}/answers/*" for space in Namespace)
+
+
+@dataclass(slots=True)
+class _Due:
+    """Time of the next look into an inbox."""
+
+    every: float = SOONEST
+    at: float = 0.0
+    seen: frozenset[str] = frozenset()
+    """Legs that waited at the last look."""
+
+
+@dataclass(slots=True)
+class AnswerPoller:
+    """Looks into each inbox of a waiting run, at growing intervals."""
+
+    place: Workplace
+    client: DBOSClient
+    _due: dict[str, _Due] = field(default_factory=dict)
+    _refused: set[str] = field(default_factory=set)
+    """Commits of answers that do not count."""
+
+    async def poll(self) -> int:
+        """Begin the legs of answered questions; return their number.
+
+        :raises FleetError: the database cannot be reached.
+        """
+        waiting = await asyncio.to_thread(self._waiting)
+        by_repository: dict[str, list[WorkflowStatus]] = {}
+        for leg in waiting:
+            by_repository.setdefault((leg.attributes or {}).get("repo", ""), []).append(leg)
+        self._due = {address: self._due.get(address, _Due()) for address in by_repository}
+        limit = asyncio.Semaphore(AT_ONCE)
+        async with asyncio.TaskGroup() as group:
+            looks = [
+                group.create_task(self._look_if_due(address, legs, limit))
+                for address, legs in by_repository.items()
+            ]
+        return sum(look.result() for look in looks)
+
+    async def _look_if_due(self, address: str, legs: list[WorkflowStatus], limit: asyncio.Semaphore) -> int:
+        due, seen = self._due[address], frozenset(leg.workflow_id for leg in legs)
+        if not seen <= due.seen:
+            due.every, due.at = SOONEST, 0.0
+        if time.monotonic() < due.at:
+            return 0
+        due.seen = seen
+        async with limit:
+            found = await self._look(address, legs)
+        due.every = SOONEST if found else min(LATEST, due.every * 1.5)
+        due.at = time.monotonic() + due.every
+        return found
+
+    def _waiting(self) -> list[WorkflowStatus]:
+        with plain_errors():
+            return self.client.list_workflows(
+                name=[START, CONTINUE],
+                status="SUCCESS",
+                attributes={"waiting": True},
+                application_name=APPLICATION,
+                limit=MOST,
+                load_input=False,
+                load_output=False,
+            )
+
+    async def _look(self, address: str, legs: list[WorkflowStatus]) -> int:
+        try:
+            git = await self.place.repositories.git(address)
+            refs = await list_refs(git, address, _PATTERNS)
+        except TideateError as error:
+            log.warning("the inbox of a waiting run cannot be read: %s", error)
+            return 0
+        answered = {ref.split("/")[-2]: commit for ref, commit in refs.items() if commit not in self._refused}
+        begun = 0
+        for leg in legs:
+            run = leg.workflow_id.rpartition("-")[0]
+            if run in answered:
+                begun += await self._begin(address, leg.workflow_id)
+        return begun
+
+    async def _begin(self, address: str, leg_id: str) -> bool:
+        leg, result, queue = await asyncio.to_thread(self._leg, leg_id)
+        inbox = await self.place.inbox(address)
+        try:
+            refs = await inbox.refs_of(address, leg.run)
+            if refs is None or result.asked is None or result.asked.n not in refs.answers:
+                return False
+            if result.asked.n in refs.taken:
+                log.warning("run %s was taken up outside of the fleet; cancel it here", leg.run[:8])
+                return False
+            asked = await inbox.question(refs)
+            if (asked.question.n, asked.question.digest) != (result.asked.n, result.asked.digest):
+                raise RefusedRef(f"the question of run {leg.run[:8]} was replaced in the inbox")
+            answer = await inbox.answer(refs, asked)
+        except RefusedRef as error:
+            self._refused.add(refs.answers[result.asked.n] if refs and result.asked else "")
+            log.warning("an answer to run %s does not count: %s", leg.run[:8], error)
+            return False
+        except RemoteFailed as error:
+            log.warning("the inbox of run %s cannot be read: %s", leg.run[:8], error)
+            return False
+        if answer is None:
+            return False
+        following = leg.after(result, answer.answer.model_dump(mode="json"))
+        await asyncio.to_thread(self._enqueue, leg, following, queue)
+        return True
+
+    def _leg(self, leg_id: str) -> tuple[Leg, LegResult, str]:
+        with plain_errors():
+            (found,) = self.client.list_workflows(workflow_ids=[leg_id])
+        leg = leg_of(found)
+        return leg, LegResult.model_validate(found.output), found.queue_name or leg.submission.queue
+
+    def _enqueue(self, leg: Leg, following: Leg, queue: str) -> None:
+        with plain_errors():
+            self.client.enqueue(enqueue_options(following, queue), following.model_dump(mode="json"))
+            self.client.update_workflow_attributes(leg.id, {"waiting": False}, merge=True)
+
+
+def leg_of(found: WorkflowStatus) -> Leg:
+    """Return the argument of a stored leg, which was loaded.
+
+    :raises SubmissionRefused: it is malformed.
+    """
+    arguments = found.input["args"] if found.input else ()
+    return Leg.read(arguments[0] if arguments else None)

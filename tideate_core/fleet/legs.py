@@ -1,0 +1,177 @@
+"""Legs of a run: each from the start, or from an answer, to the next question or the end.
+
+A leg is one workflow of DBOS. A run that waits for a person is the end of a leg and the bundle that it left:
+no worker has it, it takes no place in a queue, and any worker begins its next leg.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from tideate_core.errors import SubmissionRefused
+from tideate_core.fleet.submission import SignedSubmission, Submission  # noqa: TC001 pydantic reads it
+
+if TYPE_CHECKING:
+    from tideate_core.portable import Question
+
+START: Final = "tideate.run"
+CONTINUE: Final = "tideate.continue"
+FIRE: Final = "tideate.fire"
+"""Names of the workflows: the first leg of a run, its further legs, and a schedule's time."""
+VERSION: Final = "tideate-1"
+"""Application version of DBOS: changes if workers of another version cannot continue a leg."""
+MOST_LEGS: Final = 10_000
+QUESTION: Final = "question"
+"""Name of the event with the open question."""
+
+
+class State(StrEnum):
+    """State of a run, or of its last leg."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    DECLINED = "declined"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+
+
+RETRIED: Final = frozenset({State.FAILED, State.CANCELLED, State.REFUSED, State.DECLINED})
+"""States in which a run can be retried."""
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OpenQuestion(_Shape):
+    """An open question."""
+
+    n: int = Field(ge=1)
+    """Number of the question in the inbox."""
+    kind: str
+    workflow: str
+    step: str
+    message: str
+    digest: str
+
+    @classmethod
+    def of(cls, question: Question) -> OpenQuestion:
+        """Return the summary of a question for lists."""
+        return cls(
+            n=question.n,
+            kind=question.kind,
+            workflow=question.workflow,
+            step=question.step,
+            message=question.message[:500],
+            digest=question.digest,
+        )
+
+
+class Leg(_Shape):
+    """Argument of a leg."""
+
+    signed: SignedSubmission
+    run: str = Field(pattern=r"^[0-9a-f]{32}$")
+    number: int = Field(default=1, ge=1, le=MOST_LEGS)
+    asked: int = Field(default=0, ge=0)
+    """Number of the last question."""
+    bundle: str | None = None
+    """Hash of the bundle to begin with; None: from the start."""
+    answer: dict[str, JsonValue] | None = None
+    """The answer to the last question, as it was published."""
+    scheduled: str | None = None
+    """For a run of a schedule: its time."""
+    cancel: bool = False
+    """Cancel the run: remove its question from the inbox."""
+
+    @classmethod
+    def read(cls, shape: object) -> Leg:
+        """Validate the argument of a stored leg.
+
+        :raises SubmissionRefused: it is malformed, or is about another run than was signed.
+        """
+        try:
+            leg = cls.model_validate(shape)
+        except ValidationError as error:
+            detail = error.errors()[0]
+            where = ".".join(map(str, detail["loc"]))
+            raise SubmissionRefused(f"the submission is malformed: {where}: {detail['msg']}") from error
+        signed = leg.signed.submission
+        if leg.run != (signed.fired(leg.scheduled) if leg.scheduled is not None else signed.run):
+            raise SubmissionRefused(f"run {leg.run[:8]} is refused: the signature is of another run")
+        if signed.template != (leg.scheduled is not None):
+            raise SubmissionRefused(f"run {leg.run[:8]} is refused: only a schedule runs a template")
+        return leg
+
+    @property
+    def submission(self) -> Submission:
+        """The submission of this run; for a run of a schedule, completed from the template."""
+        return self.signed.submission.model_copy(update={"run": self.run})
+
+    @property
+    def id(self) -> str:
+        return leg_id(self.run, self.number)
+
+    def after(self, result: LegResult, answer: dict[str, JsonValue]) -> Leg:
+        """Return the next leg, which begins with an answer."""
+        asked = result.asked.n if result.asked else self.asked
+        changes = {"number": self.number + 1, "asked": asked, "bundle": result.bundle, "answer": answer}
+        return self.model_copy(update=changes)
+
+    def again(self, number: int, result: LegResult | None) -> Leg:
+        """Return a further leg that begins as this one did, or at the question that this one left.
+
+        :param number: of the new leg.
+        """
+        changes: dict[str, Any] = {"number": number}
+        if result is not None and result.state is State.WAITING:
+            changes |= {"bundle": result.bundle, "answer": None}
+        elif result is not None and result.state is State.DECLINED:
+            changes["answer"] = None  # the person is asked again
+        return self.model_copy(update=changes)
+
+    def cancelling(self, number: int) -> Leg:
+        """Return the leg that ends the run."""
+        return self.model_copy(update={"number": number, "cancel": True, "asked": self.asked + 1})
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the summary of the leg for lists."""
+        one = self.signed.submission
+        shown = {"workflow": one.workflow, "repo": one.repo, "ref": one.ref, "by": one.by}
+        return {**shown, "prompt": one.prompt[:100], "adapter": one.adapter or "", "leg": self.number}
+
+
+class LegResult(_Shape):
+    """Result of a leg."""
+
+    state: State
+    message: str = ""
+    """The error, or the reason of a decline."""
+    error_code: str | None = None
+    bundle: str | None = None
+    question: str | None = None
+    """Hash of the question, as it is published."""
+    asked: OpenQuestion | None = None
+    files: tuple[str, ...] = ()
+    commit: str | None = None
+    """Commit that the run began with."""
+    branch: str | None = None
+    landed: str | None = None
+    """Commit of the pushed branch."""
+    worker: str = ""
+
+
+def leg_id(run: str, number: int) -> str:
+    """Return the id of a leg's workflow."""
+    return f"{run}-{number}"
+
+
+def branch_of(run: str) -> str:
+    """Return the branch with the changes of a run."""
+    return f"tideate/{run[:8]}"

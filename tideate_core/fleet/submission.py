@@ -1,0 +1,183 @@
+"""Signed submissions: the request for one run of a fleet, or for each firing of a schedule."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import uuid
+from typing import TYPE_CHECKING, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+
+from tideate_core.errors import ConfigError, SubmissionRefused
+from tideate_core.process import fingerprint_of, sign_data, signing_key
+from tideate_core.project import expand_home
+from tideate_core.util.escaping import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+NAMESPACE: Final = "tideate-submission"
+"""Purpose of the signature: a signature made for git or a login never counts."""
+_REPOSITORY: Final = re.compile(r"[^\s-]\S*")
+_REF: Final = re.compile(r"[^\s~^:?*\[\\-][^\s~^:?*\[\\]*")
+QUEUE: Final = r"[A-Za-z][A-Za-z0-9_.-]{0,60}"
+LARGEST: Final = 1 << 20
+"""Characters of a prompt."""
+
+
+class Submission(BaseModel):
+    """Request for a run; the signature covers every field."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: int = Field(default=1, ge=1, le=1)
+    run: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern=r"^[0-9a-f]{32}$")
+    """Id of the run; for a template, the id from which the ids of its runs derive."""
+    workflow: str = Field(min_length=1, max_length=200)
+    prompt: str = Field(default="", max_length=LARGEST)
+    inputs: dict[str, JsonValue] = Field(default_factory=dict)
+    repo: str = Field(min_length=1, max_length=2000)
+    ref: str = Field(default="HEAD", min_length=1, max_length=500)
+    commit: str | None = Field(default=None, pattern=r"^[0-9a-f]{40,64}$")
+    """Commit of the ref at the time of the submission; None: pinned by the worker that prepares the run."""
+    adapter: str | None = Field(default=None, min_length=1, max_length=200)
+    """Adapter of the worker's configuration; None: the worker's choice for the workflow."""
+    accept: bool = False
+    """Accept plans and reviews without a question."""
+    land: bool = True
+    """Push accepted changes as the branch `tideate/RUN`."""
+    queue: str = Field(default="tideate", pattern=f"^{QUEUE}$")
+    priority: int = Field(default=100, ge=1, le=1_000_000)
+    """Smaller numbers run first."""
+    timeout: int | None = Field(default=None, ge=1, le=30 * 86_400)
+    """Seconds after which a worker cancels the run, without its waiting times; None: no limit."""
+    by: str = Field(min_length=1, max_length=300)
+    """Author of the run's commits, as `NAME <ADDRESS>`."""
+    at: int = Field(ge=0, lt=1 << 43)
+    """Time of the submission in milliseconds since the epoch."""
+    template: bool = False
+    """The submission describes the runs of a schedule, and is no run itself."""
+
+    @field_validator("repo")
+    @classmethod
+    def _check_repository(cls, repo: str) -> str:
+        if not _REPOSITORY.fullmatch(repo) or re.match(r"\w+::", repo):
+            raise ValueError("give the URL or the absolute path of a git repository")
+        if re.search(r"://[^/@:]*:[^/@]+@", repo):
+            raise ValueError("give the URL without a password; each worker has its own credentials")
+        return repo
+
+    @field_validator("ref")
+    @classmethod
+    def _check_ref(cls, ref: str) -> str:
+        if not _REF.fullmatch(ref) or ".." in ref:
+            raise ValueError("give a branch, a tag or HEAD")
+        return ref
+
+    @field_validator("by")
+    @classmethod
+    def _check_author(cls, by: str) -> str:
+        if not re.fullmatch(r"[^<>\n\0]+ <[^<>\s\0]+>", by):
+            raise ValueError("give NAME <ADDRESS>")
+        return by
+
+    def canonical(self) -> bytes:
+        """Return the signed bytes: JSON with sorted keys."""
+        shape = self.model_dump(mode="json")
+        text = json.dumps(shape, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return text.encode("ascii")
+
+    def fired(self, at: str) -> str:
+        """Return the id of a template's run.
+
+        :param at: the scheduled time; the same time always has the same run.
+        """
+        return hashlib.sha256(f"{self.run} {at}".encode()).hexdigest()[:32]
+
+
+class SignedSubmission(BaseModel):
+    """A submission with its signature, as it is stored in the database."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    submission: Submission
+    signature: str = Field(max_length=16 << 10)
+
+    @classmethod
+    def make(cls, submission: Submission, key: Path) -> Self:
+        """Sign a submission; blocking.
+
+        :raises CommandError: the key cannot be used.
+        """
+        return cls(submission=submission, signature=sign_data(submission.canonical(), key, NAMESPACE))
+
+    @classmethod
+    def read(cls, shape: object) -> Self:
+        """Validate a stored submission.
+
+        :raises SubmissionRefused: it is malformed.
+        """
+        try:
+            return cls.model_validate(shape)
+        except ValidationError as error:
+            detail = error.errors()[0]
+            where = ".".join(map(str, detail["loc"]))
+            raise SubmissionRefused(f"the submission is malformed: {where}: {detail['msg']}") from error
+
+    def check(self, allowed: Sequence[str]) -> str:
+        """Return the fingerprint of the key that signed it; blocking.
+
+        :param allowed: `[fleet] allow`.
+        :raises SubmissionRefused: the signature is wrong, or from a key that is not allowed.
+        """
+        run = self.submission.run[:8]
+        key = signing_key(self.submission.canonical(), self.signature, NAMESPACE)
+        if key is None:
+            raise SubmissionRefused(f"run {run} is refused: its signature does not fit the submission")
+        if key not in allowed_fingerprints(allowed):
+            raise SubmissionRefused(
+                f"run {run} is refused: `[fleet] allow` of this worker does not name its key {key}"
+            )
+        return key
+
+    async def checked(self, allowed: Sequence[str]) -> Submission:
+        """Return the submission if its signature counts; see `check`."""
+        await asyncio.to_thread(self.check, allowed)
+        return self.submission
+
+
+def allowed_fingerprints(entries: Sequence[str]) -> frozenset[str]:
+    """Return the fingerprints of an allow-list.
+
+    :raises ConfigError: an entry is no fingerprint and no public key.
+    """
+    found = {entry: fingerprint_of(entry) for entry in entries}
+    for entry, key in found.items():
+        if key is None:
+            raise ConfigError(
+                f"[fleet] allow: {visible(entry)!r} is neither a fingerprint (SHA256:…) nor a public key; "
+                "`ssh-keygen -lf KEY.pub` prints the fingerprint of a key"
+            )
+    return frozenset(filter(None, found.values()))
+
+
+def key_file(configured: str | None, of_git: str | None) -> Path:
+    """Return the key that signs a person's submissions.
+
+    :param configured: `[fleet] key`.
+    :param of_git: `user.signingKey` of the person's own git configuration.
+    :raises ConfigError: there is none.
+    """
+    named = configured or of_git
+    if not named or named.startswith(("key::", "ssh-")):
+        raise ConfigError(
+            "a submission needs a signature: set `[fleet] key` of your configuration to an SSH key's file"
+        )
+    path = expand_home(named)
+    if not path.is_file():
+        raise ConfigError(f"the key {path} does not exist; `ssh-keygen -t ed25519 -f {path}` makes one")
+    return path

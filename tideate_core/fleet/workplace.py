@@ -1,0 +1,150 @@
+"""The steps of a leg on one worker; each may be repeated after a crash, and then changes nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.fleet.advancing import Advance, forget_tree
+from tideate_core.fleet.legs import Leg, LegResult, State, branch_of
+from tideate_core.fleet.objects import QUESTIONS, Objects
+from tideate_core.fleet.repositories import TRAILER, Repositories, commit_files
+from tideate_core.portable import Inbox, Question
+from tideate_core.workflows import WorkflowRegistry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.config import Config
+
+log = logging.getLogger(__name__)
+
+_TITLE: Final = 70
+"""Characters of a commit's first line."""
+
+
+@dataclass(slots=True)
+class Workplace:
+    """Directories, configuration and database of a worker.
+
+    :param place: `STATE/fleet`.
+    """
+
+    name: str
+    config: Config
+    place: Path
+    objects: Objects
+    repositories: Repositories = field(init=False)
+    registry: WorkflowRegistry = field(init=False)
+
+    def __post_init__(self) -> None:
+        from tideate_core.builtin import register_builtin
+
+        self.repositories = Repositories(self.place)
+        self.registry = WorkflowRegistry()
+        register_builtin(self.registry)
+        self.registry.load_packages()
+
+    def tree(self, leg: Leg) -> Path:
+        """Return the place of a leg's work tree."""
+        return self.place / "trees" / self.name / leg.id
+
+    async def prepare(self, leg: Leg) -> str:
+        """Check a leg's signature, fetch its commit into the mirror, and return it.
+
+        :raises SubmissionRefused: the signature does not count.
+        :raises RemoteFailed: git cannot reach the repository.
+        """
+        signed = await leg.signed.checked(self.config.fleet.allow)
+        commit = signed.commit or await self.repositories.resolve(signed.repo, signed.ref)
+        await self.repositories.ensure(signed.repo, signed.ref, commit)
+        return commit
+
+    async def advance(self, leg: Leg, commit: str) -> LegResult:
+        """Run a leg to the next question or the end.
+
+        :raises TideateError: its work tree cannot be made.
+        """
+        result = await (await self._advance(leg, commit)).run()
+        return result.model_copy(update={"worker": self.name})
+
+    async def _advance(self, leg: Leg, commit: str, bundle: str | None = None) -> Advance:
+        one = leg.submission
+        newest = bundle or await asyncio.to_thread(self.objects.newest, leg.run, leg.number) or leg.bundle
+        return Advance(
+            leg,
+            commit,
+            await self.repositories.ensure(one.repo, one.ref, commit),
+            self.tree(leg),
+            self.registry,
+            self.config.fleet.bundle_every,
+            load=partial(self._object, leg),
+            keep=partial(self._keep, leg.run, leg.number),
+            keep_question=partial(self._keep, leg.run, QUESTIONS),
+            newest=newest,
+        )
+
+    async def ask(self, leg: Leg, result: LegResult) -> None:
+        """Publish the question at the end of a leg in the inbox of its repository.
+
+        :raises RemoteFailed: git cannot reach the repository, or it refuses the ref.
+        """
+        assert result.question is not None and result.bundle is not None  # noqa: S101 it waits
+        address = leg.submission.repo
+        question = Question.read(await self._object(leg, result.question), leg.run)
+        inbox = await self.inbox(address)
+        refs = await inbox.refs_of(address, leg.run)
+        await inbox.publish(address, question, await self._object(leg, result.bundle), refs)
+
+    async def _object(self, leg: Leg, name: str) -> bytes:
+        return await asyncio.to_thread(self.objects.get, leg.run, name)
+
+    async def _keep(self, run: str, leg: int, content: bytes) -> str:
+        return await asyncio.to_thread(self.objects.put, run, leg, content)
+
+    async def inbox(self, address: str) -> Inbox:
+        """Return the inbox of a repository."""
+        git = await self.repositories.git(address)
+        return Inbox(git, git.place / "inbox-notes", self.config.inbox)
+
+    async def land(self, leg: Leg, result: LegResult) -> str | None:
+        """Push the changes of an ended run as a branch; return its commit, None without changes.
+
+        :raises RemoteFailed: git cannot reach the repository, or it refuses the branch.
+        """
+        signed = await leg.signed.checked(self.config.fleet.allow)
+        assert result.commit is not None  # noqa: S101 it ended
+        await (await self._advance(leg, result.commit, result.bundle)).take_up()
+        one, tree = leg.submission, self.tree(leg)
+        title = (one.prompt.strip().splitlines() or [one.workflow])[0][:_TITLE]
+        commit = await commit_files(tree, result.files, one, title)
+        if commit is None:
+            return None
+        trailer = f"{TRAILER}: {leg.run}"
+        return await self.repositories.push(signed.repo, tree, branch_of(leg.run), commit, trailer)
+
+    async def finish(self, leg: Leg, result: LegResult) -> None:
+        """Remove an ended run's refs and older bundles, and the leg's work tree."""
+        if result.state is not State.WAITING:
+            address = leg.submission.repo
+            if leg.asked:
+                inbox = await self.inbox(address)
+                refs = await inbox.refs_of(address, leg.run)
+                if refs is not None:
+                    await inbox.remove(address, refs)
+            if result.state is State.COMPLETED:
+                kept = [result.bundle] if result.bundle else []
+                await asyncio.to_thread(self.objects.keep_only, leg.run, kept)
+        await asyncio.to_thread(forget_tree, self.tree(leg))
+
+    def leftover_trees(self) -> list[str]:
+        """Return the legs with a work tree; blocking."""
+        folder = self.place / "trees" / self.name
+        return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+
+    def forget(self, leg: str) -> None:
+        """Remove a leg's work tree; blocking."""
+        forget_tree(self.place / "trees" / self.name / leg)
