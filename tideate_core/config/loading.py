@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OWN = ("state", "login", "agents", "inbox", "fleet")
 """Sections allowed only in the user's own configuration."""
-IN_FILE = ("login", "agents", "fleet")
+IN_FILE = ("login", "agents", "inbox", "fleet")
 """Personal sections that `setup()` must not set, because the shell does not read it."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
 """Sections, by depth, with entries replaced as a whole: a key never reaches another address."""
