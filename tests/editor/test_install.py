@@ -24,7 +24,7 @@ case "$*" in
   *"-m venv"*) {venv} ;;
 esac
 """
-EXTRAS = ["acp", "anthropic", "google", "keyring", "telemetry"]
+EXTRAS = ["acp", "anthropic", "fleet", "google", "keyring", "telemetry"]
 MAKE_VENV = 'for last; do :; done; mkdir -p "$last/bin"; cp "{pip}" "$last/bin/python"'
 
 

@@ -61,6 +61,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
 EXTRAS: Final = {
     "acp": "agent-client-protocol",
     "anthropic": "anthropic",
+    "fleet": "dbos",
     "google": "google-genai",
     "keyring": "keyring",
     "telemetry": "opentelemetry-sdk",
