@@ -22,7 +22,7 @@ DATA: Final = ROOT / ".cache" / "coverage"
 PACKAGES: Final = {"engine": "engine", "builtin": "engine", "workflows": "workflows", "store": "store"}
 """The measured packages, and the package that each is counted with."""
 TESTS: Final = (
-    *("tests/engine", "tests/builtin", "tests/workflows", "tests/store"),
+    *("tests/engine", "tests/builtin", "tests/workflows", "tests/store", "tests/portable"),
     *("tests/cli/test_handoff.py", "tests/cli/test_task.py", "tests/cli/test_tool_steps.py"),
     *("tests/cli/test_review.py", "tests/cli/test_terminal.py", "tests/cli/commands/test_review.py"),
     *(f"tests/cli/commands/test_{name}.py" for name in ("chat", "checkpoint", "compare", "continue")),
