@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["site"]
 
-pytestmark = [pytest.mark.slow, pytest.mark.crash]
+pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.bulk]
 
 MOST = 30
 """More calls of git than any command makes."""
