@@ -135,6 +135,9 @@ class StageStep(StepDouble):
         """Number of unused answers."""
         return len(self._answers)
 
+    def writing_as(self, memo: str) -> Self:
+        return self
+
     def measured_by(self, adapter: str | None) -> Self:
         view = copy(self)
         view.context_tokens = self._windows.get(adapter or "", self.context_tokens)

@@ -231,6 +231,49 @@ async def test_comments_of_the_review_are_the_agents_next_prompt(desk: Desk) -> 
     assert "session/resume" in [one.get("method") for one in desk.received()]
 
 
+def commented(desk: Desk, *answers: Decision | bool, **more: Any) -> None:
+    """Let an agent work in two turns; the person accepts a part of the first, and comments on the other."""
+    desk.use("helper", **more)
+    desk.plays(
+        [{"text": "one"}, {"write": ["a.txt", "ONE\ntwo\n"]}, {"write": ["b.txt", "BEE\n"]}],
+        [{"text": "two"}, {"write": ["b.txt", "Bee\n"]}],
+        initialize=CAN_RESUME,
+    )
+    said = [{"path": "b.txt", "hunk": 0, "text": "not so loud"}]
+    comment = {"files": [{"accepted": [0]}, {"accepted": []}], "comments": said}
+    desk.front.answer = in_order(Decision(False, comment), *answers)
+
+
+async def test_after_the_limit_of_revisions_the_comments_are_for_the_next_run(desk: Desk) -> None:
+    commented(desk, limits={"revisions": 0})
+    result = await desk.succeed("agent", "make it loud")
+    assert (desk.text(), desk.text("b.txt")) == ("ONE\ntwo\n", "bee\n")
+    assert "not so loud" in str(result.results["work"])
+    assert len(desk.prompts()) == 1
+    assert "limits.revisions (0) is reached" in str(desk.front.events)
+
+
+async def test_a_declined_revision_keeps_what_was_written_before(desk: Desk) -> None:
+    commented(desk, False)
+    result = await desk.succeed("agent", "make it loud")
+    assert (desk.text(), desk.text("b.txt")) == ("ONE\ntwo\n", "bee\n")
+    assert result.files == ["a.txt"]
+
+
+async def test_a_landed_turn_is_not_landed_again_after_a_stop(desk: Desk) -> None:
+    commented(desk)
+    run = desk.begin("agent", "make it loud")
+    await desk.front.until(lambda: len(desk.front.requests) == 1)
+    desk.front.hold = True
+    await desk.front.until(lambda: len(desk.front.requests) == 2)
+    (left,) = desk.runner.leave()
+    await run
+    desk.front.hold, desk.front.answer = False, yes
+    result = await desk.resume(left)
+    assert (result.ok, desk.text(), desk.text("b.txt")) == (True, "ONE\ntwo\n", "Bee\n")
+    assert len(desk.prompts()) == 2
+
+
 async def test_a_follow_up_continues_the_session(desk: Desk) -> None:
     desk.plays([{"text": "first"}], [{"text": "second"}], initialize=CAN_RESUME)
     first = await desk.succeed("agent", "begin")

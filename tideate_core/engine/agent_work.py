@@ -70,20 +70,28 @@ async def _land(
     kept = step.recall(key)
     if kept is not MISSING:
         landed = Landed(**kept)
-        guarded.has_undecided = bool(landed.undecided or landed.left)
-        return landed
-    if not turn.difference:
+    elif not turn.difference:
         return None
-    try:
-        landed = await land_difference(step, turn.difference)
-    except Declined:
-        if not work.files:
-            raise
-        # the files of the turns before are written
-        landed = Landed(undecided=[*turn.difference.files, *turn.difference.modes])
+    else:
+        try:
+            # after a crash, what was accepted stays, although its step starts again
+            landed = await land_difference(step.writing_as(key), turn.difference)
+        except Declined:
+            if not work.files:
+                raise
+            # the files of the turns before are written
+            landed = Landed(undecided=[*turn.difference.files, *turn.difference.modes])
+        await step.remember(key, asdict(landed))
+    await _bring_up(step, guarded, turn, landed, f"{key}:updated")
+    return landed
+
+
+async def _bring_up(
+    step: StepContext, guarded: GuardedAgent, turn: AgentTurn, landed: Landed, key: str
+) -> None:
+    """Bring the copy up to the project after a landing, once, if the agent or a session needs it."""
     undecided = {*landed.undecided, *landed.left}
     guarded.has_undecided = bool(undecided)
-    if landed.comments or undecided:
+    if (landed.comments or undecided) and step.recall(key) is MISSING:
         await guarded.bring_up(turn.difference, undecided)
-    await step.remember(key, asdict(landed))
-    return landed
+        await step.remember(key, value=True)

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tideate_core.adapters import Usage
-from tideate_core.engine.context.memory import CONTEXT, FAILED, ITEM_DONE, PENDING_END, RUN, spent_on
+from tideate_core.engine.context.memory import (
+    CONTEXT,
+    FAILED,
+    ITEM_DONE,
+    LANDED,
+    OWN,
+    PENDING_END,
+    RUN,
+    spent_on,
+)
 from tideate_core.engine.driver import NO_HOOKS, Settled, driver_hooks
 from tideate_core.engine.events import ConfirmationRequest, EventName
 from tideate_core.engine.request import RunRequest, WorkflowResult
@@ -350,14 +359,14 @@ class RecordedRun:
 
     @property
     def finished(self) -> frozenset[str]:
-        """Ended steps, and completed items of unfinished steps."""
-        items = (
+        """Ended steps, and parts of unfinished ones: completed items, and landings of an agent's turns."""
+        parts = (
             f"{step}[{key.removeprefix(ITEM_DONE)}]"
             for step, kept in self.memos.items()
             for key in kept
-            if key.startswith(ITEM_DONE)
+            if key.startswith(ITEM_DONE) or (key.startswith(OWN) and LANDED in key)
         )
-        return frozenset(self.settled).union(items)
+        return frozenset(self.settled).union(parts)
 
     @property
     def results(self) -> dict[str, Any]:

@@ -168,6 +168,13 @@ class ModelAccess(Protocol):
         """
         ...
 
+    def writing_as(self, memo: str) -> Self:
+        """Return this step with writes that belong to a memo: a resumed run keeps them if the memo is stored.
+
+        :param memo: the key for `remember`.
+        """
+        ...
+
     def measured_by(self, adapter: str | None) -> Self:
         """Return this context with the context window of another adapter, to fit prompts to it.
 

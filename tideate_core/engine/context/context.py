@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from tideate_core.engine.context.memory import CONTEXT, CONVERSATION, NEXT_RUN, RUN
+from tideate_core.engine.context.memory import CONTEXT, CONVERSATION, NEXT_RUN, OWN, RUN
 from tideate_core.engine.events import ConfirmationRequest, EventName
 from tideate_core.engine.tool_call_events import report_call
 from tideate_core.errors import InvalidDefinition, InvalidInput, PersonNeeded, did_you_mean
@@ -249,6 +249,13 @@ class Context:
     def workspace(self) -> Workspace:
         """The run's workspace; writes through it are attributed to the step."""
         return self.run.workspace.of_step(self.step, self.is_abandoned)
+
+    def writing_as(self, memo: str) -> Self:
+        view = copy(self)
+        view._origin = self._attempt
+        part = f"{self.whole_step}[{self._own_key(memo)}]"
+        view.__dict__["workspace"] = self.run.workspace.of_step(part, self.is_abandoned)
+        return view
 
     def measured_by(self, adapter: str | None) -> Self:
         if adapter is None:
@@ -509,7 +516,7 @@ class Context:
     # -- memory -----------------------------------------------------------------------------------------
 
     def _own_key(self, key: str) -> str:
-        return f"own:{self._key_prefix}{key}"
+        return f"{OWN}{self._key_prefix}{key}"
 
     def recall(self, key: str) -> Any:
         return self.run.memory.recall(self.whole_step, self._own_key(key))
