@@ -101,6 +101,7 @@ if TYPE_CHECKING:
         tell_truncated as tell_truncated,
         with_material as with_material,
     )
+    from tideate_core.engine.recorder import now_ms as now_ms
     from tideate_core.engine.recovery import (
         RollbackOutcome as RollbackOutcome,
         RunRollback as RunRollback,

@@ -11,6 +11,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core import __version__
+from tideate_core.engine import now_ms
 from tideate_core.errors import InvalidInput, RefusedRef, RemoteFailed, RunTaken
 from tideate_core.git import (
     ABSENT,
@@ -508,10 +509,6 @@ class Inbox:
     def _write(self, run: str, notes: _Notes) -> None:
         shape: dict[str, Any] = {name: getattr(notes, name) for name in _Notes.__slots__}
         write_atomic(self._notes_path(run), json.dumps(shape).encode())
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 async def waiting_questions(

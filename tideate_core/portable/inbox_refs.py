@@ -60,14 +60,17 @@ class RemoteInbox:
 
 
 def run_ref(space: Namespace, run: str) -> str:
+    """Return the name of the ref of a published run."""
     return f"{space}/runs/{run}"
 
 
 def answer_ref(space: Namespace, run: str, n: int) -> str:
+    """Return the name of the ref of the answer to a question of a run."""
     return f"{space}/answers/{run}/{n}"
 
 
 def taken_ref(space: Namespace, run: str, n: int) -> str:
+    """Return the name of the ref of the mark that a run is continued."""
     return f"{space}/taken/{run}/{n}"
 
 
