@@ -5,7 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tideate_core.snapshots.scratch.places import claim_place, release_place, remove_tree, sweep_places
+from tideate_core.snapshots.scratch.places import (
+    claim_place,
+    move_to_place,
+    release_place,
+    remove_tree,
+    sweep_places,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +28,30 @@ def test_what_a_dead_owner_left_goes_and_a_living_ones_stays(private: Path) -> N
     assert (dead.exists(), living.exists()) == (False, True)
     release_place(living, kept)
     assert not private.exists()
+
+
+def test_a_directory_moved_there_stays_while_its_owner_lives(private: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / "inner").mkdir(parents=True)
+    place, handle = move_to_place(source, private)
+    assert sweep_places(private) == []
+    assert ((place / "inner").exists(), source.exists()) == (True, False)
+    os.close(handle)
+    assert sweep_places(private) == []
+    assert not place.exists()
+
+
+def test_what_its_owner_removes_during_the_search_is_accepted(
+    private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, handle = claim_place(private)
+    (private / "file").write_text("")
+    (private / "link").symlink_to(place)
+    listed = [place, private / "file", private / "link"]
+    monkeypatch.setattr(type(private), "iterdir", lambda _: iter(listed))
+    release_place(place, handle)
+    assert sweep_places(private) == []
+    assert (private / "file").exists()
 
 
 def test_a_directory_is_private_and_new(private: Path) -> None:

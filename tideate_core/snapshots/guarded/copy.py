@@ -56,7 +56,7 @@ from tideate_core.snapshots.guarded.updating import CONTENTS, Applying, Planning
 from tideate_core.snapshots.guarded.upper import changed_in_upper
 from tideate_core.snapshots.scratch.foreign_paths import environment_in_copy
 from tideate_core.snapshots.scratch.laying import checked_name, lay_file, lay_parts
-from tideate_core.snapshots.scratch.places import claim_place, release_place, remove_tree, sweep_places
+from tideate_core.snapshots.scratch.places import move_to_place, release_place, remove_tree, sweep_places
 from tideate_core.util.private_files import make_private_directory, open_private
 from tideate_core.util.uncancelled import run_in_thread, wait_uncancelled
 from tideate_core.workspace import FileImage
@@ -481,8 +481,7 @@ class GuardedCopy:
         self.close_blocking()
         owner = self._own()
         try:
-            place, handle = claim_place(self._guard / UNFINISHED)
-            self.place.rename(place)
+            place, handle = move_to_place(self.place, self._guard / UNFINISHED)
         finally:
             os.close(owner)
         try:

@@ -18,7 +18,7 @@ from tideate_core.snapshots.listing import WIDTH, Listing, make_stamps, unpack_s
 from tideate_core.snapshots.scan import Scan, scan
 from tideate_core.snapshots.scratch.cloning import Cloner
 from tideate_core.snapshots.scratch.copying import MOST
-from tideate_core.snapshots.scratch.places import claim_place, release_place
+from tideate_core.snapshots.scratch.places import claim_place, move_to_place, release_place
 from tideate_core.util.atomic_files import write_atomic
 from tideate_core.util.power_loss import boot_id, sync_file_system
 from tideate_core.util.private_files import make_private_directory, open_private
@@ -334,6 +334,5 @@ def remove_unused(guard: Path) -> None:
                 with suppress(OSError, ValueError):  # a mirror, or being removed
                     used.add(int((place / MADE_FROM).read_text()))
     for number in set(numbers) - used:
-        place, handle = claim_place(guard / UNFINISHED)
-        (guard / MIRRORS / str(number)).rename(place)
+        _, handle = move_to_place(guard / MIRRORS / str(number), guard / UNFINISHED)
         os.close(handle)  # the next sweep removes it

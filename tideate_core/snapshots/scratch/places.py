@@ -67,6 +67,25 @@ def claim_place(private: Path) -> tuple[Path, int]:
     return place, handle
 
 
+def move_to_place(directory: Path, private: Path) -> tuple[Path, int]:
+    """Move a directory to a new place and claim it, as `claim_place` does; blocking.
+
+    A directory that was claimed first and then replaced by a rename would have an owner no longer.
+
+    :raises OSError: it cannot be moved.
+    """
+    with _locked(private):
+        handle = os.open(directory, _OPEN)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            place = private / secrets.token_hex(8)
+            directory.rename(place)
+        except BaseException:
+            os.close(handle)
+            raise
+    return place, handle
+
+
 def release_place(place: Path, handle: int) -> None:
     """Remove the directory of a scratch copy; blocking.
 
@@ -101,9 +120,10 @@ def _take_abandoned(private: Path, held: ExitStack) -> list[Path]:
     found: list[Path] = []
     with _locked(private):
         for place in sorted(private.iterdir()):
-            if not place.is_dir() or place.is_symlink():
-                continue  # not a scratch copy
-            handle = os.open(place, _OPEN)
+            try:
+                handle = os.open(place, _OPEN)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # its owner has just removed it, or it is a file or link
             held.callback(os.close, handle)
             with suppress(BlockingIOError):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
