@@ -34,7 +34,9 @@ AdapterName = Annotated[
     str | None,
     Parameter(name="--adapter", metavar="NAME", help="Adapter in the configuration of the workers."),
 ]
-QueueName = Annotated[str, Parameter(name="--queue", metavar="Q", help="Queue of the workers.")]
+QueueName = Annotated[
+    str, Parameter(name="--queue", metavar="Q", help="Queue of the workers. Default: tideate.")
+]
 Priority = Annotated[
     int,
     Parameter(

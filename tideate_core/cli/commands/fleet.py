@@ -100,7 +100,7 @@ def retry(run: FleetRunId, /, *, json: Json = False) -> int:
 @app.command
 @report_errors
 def release(
-    name: Annotated[str, Parameter(help="Name of a worker that will not come back.")],
+    name: Annotated[str, Parameter(help="Name of a worker that will not return.")],
     /,
     *,
     json: Json = False,

@@ -28,18 +28,21 @@ def worker(
     concurrency: Annotated[
         int,
         Parameter(
-            name="--concurrency", metavar="C", help="Maximum number of active runs.", validator=AtLeastOne
+            name="--concurrency",
+            metavar="C",
+            help="Maximum number of active runs. Default: 2.",
+            validator=AtLeastOne,
         ),
     ] = 2,
     queue: Annotated[
-        str, Parameter(name="--queue", metavar="Q", help="Queue to take runs from.")
+        str, Parameter(name="--queue", metavar="Q", help="Queue to take runs from. Default: tideate.")
     ] = "tideate",
     drain: Annotated[
         int,
         Parameter(
             name="--drain",
             metavar="SECONDS",
-            help="Time for active runs to end after SIGTERM or Ctrl-C.",
+            help="Time for active runs to end after SIGTERM or Ctrl-C. Default: 30.",
             validator=validators.Number(gte=0),
         ),
     ] = 30,
