@@ -135,7 +135,7 @@ def test_a_probable_secret_is_named_and_not_written(
 
 
 def test_a_file_that_is_not_a_bundle_is_rejected(shell: Shell) -> None:
-    shell.fails(2, "is not a file of `tideate bundle create`", "bundle", "open", "total.py", "--yes")
+    shell.fails(2, "is not a file that `tideate bundle create` wrote", "bundle", "open", "total.py", "--yes")
     shell.fails(1, "cannot be read", "bundle", "show", "missing")
     shell.fails(2, "no run", "bundle", "create", "ffff")
 

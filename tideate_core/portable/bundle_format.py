@@ -138,7 +138,7 @@ class Origin(Model):
 
     project: Name
     first_commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")] | None = None
-    """Root commit of the repository, the same in all clones; None outside of git."""
+    """Root commit of the repository; None outside of git."""
     base: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")] | None = None
     """Commit that was checked out."""
     made_at: Annotated[int, Field(ge=0, lt=2**53)]

@@ -238,7 +238,8 @@ def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
     run = reader.run(bundle.run)
     if run.lease is not None and run.lease.alive:
         raise RunIsOwned(
-            f"process {run.lease.pid} executes run {run.id[:8]}, and nothing was changed; end it first"
+            f"run {run.id[:8]} is being run by process {run.lease.pid}, so nothing was changed; "
+            "end that process first"
         )
     if run.parent is not None:
         raise InvalidBundle(
