@@ -40,7 +40,7 @@ class _Strict(BaseModel):
 
 
 class _Shown(BaseModel):
-    """A part of a payload; keys that front ends do not know are left out."""
+    """A part of a payload, without the keys that front ends do not know."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
@@ -180,7 +180,7 @@ _PAYLOADS: Final[Mapping[DecisionKind, type[_Shown]]] = {
     "gate": _Gate,
     "override": _Gate,
 }
-"""Payloads by kind; a comparison is answered where its runs are."""
+"""Payloads by kind; a comparison can be answered only on the machine of its runs."""
 
 
 class _Executed(_Strict):
@@ -217,7 +217,7 @@ class Question(_Strict):
 
         :param run: the outermost run.
         :param about: project, time and version.
-        :raises InvalidInput: nobody could read it.
+        :raises InvalidInput: a reader would reject it.
         """
         try:
             made = cls(
@@ -337,8 +337,8 @@ class Answer(_Strict):
     def check(self, question: Question, commit: str) -> None:
         """Check that it answers exactly this question.
 
-        :param commit: of the question.
-        :raises RefusedRef: it is about another one.
+        :param commit: commit of the question.
+        :raises RefusedRef: it answers another question.
         """
         about = (self.run, self.n, self.digest, self.place, self.commit)
         if about != (question.run, question.n, question.digest, question.place, commit):
@@ -366,7 +366,7 @@ class Taken(_Strict):
     by: Short
     at: At
     nonce: Digest = Field(default_factory=lambda: uuid.uuid4().hex)
-    """Tells two jobs with the same name that begin at the same time."""
+    """Distinguishes two jobs with the same name that continue the run at the same time."""
 
     @classmethod
     def read(cls, data: bytes) -> Self:
