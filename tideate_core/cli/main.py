@@ -98,7 +98,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "gates": Command("history:gates", "Show statistics of the gates of tasks: decisions and durations."),
     "graph": Command(
         "workflows:graph",
-        "Draw a workflow's steps or states: as text, for Mermaid or Graphviz, or as SVG.",
+        "Draw a workflow's steps or states: as text, for Mermaid, or as SVG.",
         "tideate graph [OPTIONS] NAME|FILE",
     ),
     "guard": Command(
