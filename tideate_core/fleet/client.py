@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import re
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
+from sqlalchemy import text
 
 from tideate_core.errors import FleetError, InvalidInput, RunNotFound
-from tideate_core.fleet.answers import MALFORMED, leg_of
+from tideate_core.fleet.answers import MALFORMED, REASON, leg_of
 from tideate_core.fleet.database import (
     APPLICATION,
     NameLock,
@@ -21,6 +23,7 @@ from tideate_core.fleet.database import (
     seconds_since_start,
 )
 from tideate_core.fleet.legs import CONTINUE, RETRIED, START, Leg, LegResult, State
+from tideate_core.fleet.names import HELD, QUIET
 from tideate_core.fleet.queues import enqueue_options, queue_of
 
 if TYPE_CHECKING:
@@ -33,8 +36,8 @@ if TYPE_CHECKING:
 
 BATCH: Final = 500
 """Maximum number of runs submitted in one transaction."""
-QUIET: Final = 20.0
-"""Seconds after a start of the database in which running workers lock their names again."""
+_CONTROL: Final = 0x71DEA7EC0
+"""Key of the advisory lock for changes of many legs."""
 _STATES: Final = {
     "DELAYED": State.QUEUED,
     "ENQUEUED": State.QUEUED,
@@ -66,6 +69,8 @@ class FleetRun:
     message: str
     """The open question, or the error."""
     branch: str | None
+    inbox: str = ""
+    """Why the answer to a waiting run does not count, or its inbox cannot be read."""
     steps: tuple[str, ...] = ()
     """Completed DBOS steps of the last leg; empty in lists."""
 
@@ -182,7 +187,7 @@ class Fleet:
         last = legs[-1]
         view = _view(legs[0], last)
         if view.state in (State.QUEUED, State.RUNNING):
-            with plain_errors():
+            with self._alone(), plain_errors():
                 self._client.cancel_workflow(last.workflow_id)
         elif view.state is not State.WAITING:
             raise FleetError(f"run {view.run[:8]} has ended and cannot be cancelled: it is {view.state}")
@@ -230,9 +235,20 @@ class Fleet:
             if not lock.take():
                 raise FleetError(f"the worker {name!r} is still connected to the database; stop it first")
         try:
-            return list(self._release(name))
+            time.sleep(HELD)  # a living worker without its lock notices and ends its legs
+            if not lock.is_held():
+                raise FleetError(f"the connection was lost, and nothing of {name!r} was released; try again")
+            with self._alone():
+                return list(self._release(name))
         finally:
             lock.release()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other cancellations and releases waiting: a cancelled leg must not be released."""
+        with plain_errors(), self._engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CONTROL})
+            yield
 
     def _release(self, name: str) -> Iterator[str]:
         with plain_errors():
@@ -322,6 +338,7 @@ def _view(first: WorkflowStatus, last: WorkflowStatus) -> FleetRun:
         worker=last.executor_id or "",
         message=message,
         branch=None if result is None else result.branch,
+        inbox=str(shown.get(REASON, "")) if state is State.WAITING else "",
     )
 
 

@@ -15,6 +15,7 @@ import os
 import shutil
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import RemoteFailed, WorkspaceError
@@ -35,6 +36,7 @@ from tideate_core.git import (
 from tideate_core.util.escaping import label
 from tideate_core.util.file_locks import take_lock
 from tideate_core.util.private_files import make_private_directory
+from tideate_core.util.uncancelled import run_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -151,11 +153,17 @@ class Repositories:
 async def _locked(path: Path) -> AsyncIterator[None]:
     """Hold a lock that other tasks, event loops and workers of this machine share."""
     await asyncio.to_thread(make_private_directory, path.parent)
-    while (handle := await asyncio.to_thread(take_lock, path)) is None:  # noqa: ASYNC110 of other processes
+    # a cancelled task must not leave a lock behind that its thread takes meanwhile
+    while (handle := await run_in_thread(partial(take_lock, path), _unlock)) is None:  # noqa: ASYNC110 of processes
         await asyncio.sleep(_PAUSE)
     try:
         yield
     finally:
+        os.close(handle)
+
+
+async def _unlock(handle: int | None) -> None:
+    if handle is not None:
         os.close(handle)
 
 
