@@ -112,7 +112,8 @@ def test_what_goes_wrong_later_is_shown_as_it_is_from_there_on() -> None:
 def test_a_text_is_shown_while_it_comes_and_items_as_they_are_there() -> None:
     readable = ReadableJson()
     assert readable.feed('{"files": [{"action": "mod') == "files:\n- mod"
-    assert readable.feed('ify", "path": "a.py", "why": "it is \\') == "ify `a.py`: it is "
+    assert readable.feed('ify", "path": "a.py"') == "ify `a.py`"
+    assert readable.feed(', "why": "it is \\') == ": it is "
     assert readable.feed('"old\\"') == '"old"'
 
 

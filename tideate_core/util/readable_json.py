@@ -14,6 +14,8 @@ _BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 """Characters that some terminal treats as a line break."""
 _PLAIN_KEY: Final = re.compile(r"\w[\w .()/-]*")
 """A key that cannot be mistaken for an item or for a key with a text."""
+_CLOSED: Final = re.compile(r'(?<!\\)"[\s,}\]]*\Z')
+"""End of a text in which no string goes on."""
 _STEPS: Final = 32
 """The object is read again when it has grown by this part, so that its length costs no square."""
 _OF_NUMBERS: Final = "+-.0123456789Ee"
@@ -92,7 +94,8 @@ class ReadableJson:
             self._begin([])
             self._at_line_start = True
             return (f"{new}\n" if rows else text[:end]) + self.feed(text[end:])
-        rows = rows.removesuffix("`")  # of a path that may go on
+        if not _CLOSED.search(text):
+            rows = rows.removesuffix("`")  # of a path that may go on
         if not rows.startswith(self._shown):
             return ""  # a key stands there twice
         new, self._shown = rows[len(self._shown) :], rows
