@@ -80,7 +80,7 @@ class ReadableJson:
         return shown + self._held
 
     def _read(self, *, ended: bool = False) -> str:
-        """Read the object so far; return what it shows anew."""
+        """Parse the object so far; return the new part of its list."""
         text = "".join(self._pieces)
         self._pieces, self._next = [text], self._size + self._size // _STEPS + 1
         try:
