@@ -197,7 +197,8 @@ class CommitBase:
             own = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
             self._ask("read-tree", *((self.head,) if self.head else ("--empty",)), variables=own)
             self._ask("update-index", "-z", "--index-info", given=self._info(wanted.tree), variables=own)
-            tree = self._ask("write-tree", variables=own).out.decode().strip()
+            # a partial clone lacks the blobs of other files on purpose
+            tree = self._ask("write-tree", "--missing-ok", variables=own).out.decode().strip()
             message = Path(directory, "message")
             message.write_text(wanted.message, encoding="utf-8")
             return self._commit_tree(tree, message, at, trusted=wanted.hooks is not None)
