@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from tests.cli.interrupted import LOOP, SHORT
 from tests.portable.inboxing import CI, LEAVING, site
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.portable.inboxing import Machine, Site
 
 __all__ = ["site"]
@@ -64,3 +67,43 @@ def test_a_partial_clone_commits_a_run(large: Site) -> None:
     ana.ok("commit", "LAST", "--yes")
     assert ana.git("show", "HEAD:a.py") == SHORT.strip()
     assert ana.git("diff", "--name-only", "HEAD~1", "HEAD") == "a.py"
+
+
+OTHERS = """#!/bin/sh
+GIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {git} "$@"
+"""
+
+
+def owned_by_another(machine: Machine) -> None:
+    """Make git see the clone of another person, as in a container of CI."""
+    place = machine.home / "bin"
+    place.mkdir()
+    (place / "git").write_text(OTHERS.format(git=shutil.which("git")))
+    (place / "git").chmod(0o755)
+    machine.env["PATH"] = f"{place}:{machine.env['PATH']}"
+
+
+def of_a_newer_git(machine: Machine) -> None:
+    machine.git("config", "core.repositoryFormatVersion", "1")
+    machine.git("config", "extensions.tomorrow", "true")
+
+
+@pytest.mark.parametrize(
+    ("refuse", "words"),
+    [(owned_by_another, "dubious ownership"), (of_a_newer_git, "tomorrow")],
+    ids=["owner", "format"],
+)
+def test_a_refusal_of_git_is_told_in_its_words(
+    site: Site, refuse: Callable[[Machine], None], words: str
+) -> None:
+    """git lists only the person's settings then: no remote, and no identity of the repository."""
+    site.asks()
+    ana, ci = site.machine("Ana"), site.machine(CI)
+    ana.ok("run", "edit", "shorten", "--file", "a.py:1-5", "--yes")
+    for machine in (ana, ci):
+        refuse(machine)
+    for command in (("inbox",), ("commit", "LAST", "--yes")):
+        assert words in ana.fails(1, "git cannot read the repository", *command).stderr
+    left = ci.fails(1, "git cannot read the repository", *LEAVING)
+    assert words in left.stderr
+    assert "git remote add" not in left.stderr
