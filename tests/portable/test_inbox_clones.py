@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.interrupted import LOOP, SHORT
+from tests.cli.interrupted import SHORT
 from tests.portable.inboxing import CI, LEAVING, site
 
 if TYPE_CHECKING:
