@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import RefusedRef, RemoteFailed, TideateError
+from tideate_core.errors import RefusedRef, RemoteFailed, SubmissionRefused, TideateError
 from tideate_core.fleet.database import APPLICATION, plain_errors
 from tideate_core.fleet.legs import CONTINUE, START, Leg, LegResult
 from tideate_core.fleet.queues import enqueue_options
@@ -30,6 +30,7 @@ AT_ONCE: Final = 8
 """Maximum number of repositories that are polled at the same time."""
 MOST: Final = 10_000
 """Maximum number of waiting runs in one poll."""
+MALFORMED: Final = "its row in the database is malformed; tideate did not write it so"
 _PATTERNS: Final = tuple(f"{space}/answers/*" for space in Namespace)
 
 
@@ -162,5 +163,7 @@ def leg_of(found: WorkflowStatus) -> Leg:
 
     :raises SubmissionRefused: it is malformed.
     """
-    arguments = found.input["args"] if found.input else ()
-    return Leg.read(arguments[0] if arguments else None)
+    match found.input:
+        case {"args": [shape, *_]}:
+            return Leg.read(shape)
+    raise SubmissionRefused(f"run {found.workflow_id[:8]} is refused: {MALFORMED}")

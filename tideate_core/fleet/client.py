@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from tideate_core.errors import FleetError, InvalidInput, RunNotFound
-from tideate_core.fleet.answers import leg_of
+from tideate_core.fleet.answers import MALFORMED, leg_of
 from tideate_core.fleet.database import (
     APPLICATION,
     NameLock,
@@ -298,12 +298,13 @@ def _result(leg: WorkflowStatus) -> LegResult | None:
 
 
 def _view(first: WorkflowStatus, last: WorkflowStatus) -> FleetRun:
-    shown = {**(first.attributes or {}), **(last.attributes or {})}
+    shown = {**_mapping(first.attributes), **_mapping(last.attributes)}
     result = _result(last) if last.status == "SUCCESS" else None
     state = _STATES.get(last.status, State.FAILED) if result is None else result.state
     message = "" if result is None else result.asked.message if result.asked else result.message
     if result is None and state is State.FAILED:
-        message = str(last.error or last.status)
+        unread = last.status == "SUCCESS" or isinstance(last.error, str)
+        message = MALFORMED if unread else str(last.error or last.status)
     created = first.created_at or int(time.time() * 1000)
     return FleetRun(
         run=_run_of(first),
@@ -324,9 +325,13 @@ def _view(first: WorkflowStatus, last: WorkflowStatus) -> FleetRun:
     )
 
 
+def _mapping(value: object) -> dict[str, Any]:
+    """Return a JSON object of a row; empty if it is something else."""
+    return value if isinstance(value, dict) else {}
+
+
 def _schedule(one: dict[str, Any]) -> dict[str, Any]:
-    signed = (one.get("context") or {}).get("signed", {})
-    submission = signed.get("submission", {})
+    submission = _mapping(_mapping(_mapping(one.get("context")).get("signed")).get("submission"))
     return {
         "name": one["schedule_name"],
         "cron": one["schedule"],
