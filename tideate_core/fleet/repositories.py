@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import RemoteFailed, WorkspaceError
+from tideate_core.errors import CommitGone, RemoteFailed, WorkspaceError
 from tideate_core.git import (
     ABSENT,
     HARDENED,
@@ -31,6 +31,7 @@ from tideate_core.git import (
     persons_git,
     query_git,
     without_repository,
+    words_of,
 )
 from tideate_core.util.escaping import label
 from tideate_core.util.file_locks import take_lock
@@ -48,8 +49,8 @@ _MIRRORED: Final = "refs/fleet/"
 """Prefix of a mirror's refs for the branches and tags that runs begin with."""
 _PAUSE: Final = 0.05
 """Seconds between two attempts to take a lock."""
-_LONGEST: Final = 300
-"""Maximum characters that an error quotes from git."""
+_REFUSED: Final = ("not our ref", "unadvertised object", "no such remote ref", "couldn't find remote ref")
+"""Git's words for a commit that a remote does not have or does not give away by its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +102,15 @@ class Repositories:
         done = await git.run("ls-remote", "--exit-code", "inbox", "HEAD", remote=address)
         words = done.out.decode("utf-8", "replace").split()
         if done.status or not words:
-            said = " ".join(done.said.split())[:_LONGEST] or "it has no commit"
+            said = words_of(done.said) if done.said.strip() else "it has no commit"
             raise RemoteFailed(f"{label(address)} cannot be read: {said}")
         return words[0]
 
     async def ensure(self, address: str, ref: str, commit: str) -> Path:
         """Fetch a commit into the mirror unless it is there; return the mirror.
 
-        :raises RemoteFailed: git cannot reach the repository, or it no longer has the commit.
+        :raises RemoteFailed: git cannot reach the repository.
+        :raises CommitGone: it no longer has the commit.
         """
         git = await self.git(address)
         if not await _has(git, commit):
@@ -119,8 +121,8 @@ class Repositories:
             async with _locked(git.place.with_suffix(".lock")):
                 if not await _has(git, commit):
                     await fetch_refs(git, address, refs)
-        if not await _has(git, commit):
-            raise RemoteFailed(f"{label(address)} no longer has the commit {commit[:12]} of {label(ref)}")
+                if not await _has(git, commit):  # no ref has it now
+                    await _fetch_by_id(git, address, ref, commit)
         return git.place
 
     async def push(self, address: str, tree: Path, branch: str, commit: str, trailer: str) -> str:
@@ -161,6 +163,17 @@ async def _locked(path: Path) -> AsyncIterator[None]:
 
 async def _has(git: PersonsGit, commit: str) -> bool:
     return (await git.run("cat-file", "-e", f"{commit}^{{commit}}")).status == 0
+
+
+async def _fetch_by_id(git: PersonsGit, address: str, ref: str, commit: str) -> None:
+    try:
+        await fetch_refs(git, address, {commit: f"{_MIRRORED}commits/{commit}"})
+    except RemoteFailed as error:
+        if not any(words in str(error) for words in _REFUSED):
+            raise
+        raise CommitGone(
+            f"{label(address)} no longer has the commit {commit[:12]} of {label(ref)}; submit the run again"
+        ) from error
 
 
 async def init_repository(place: Path) -> None:
@@ -252,6 +265,5 @@ async def _git(
     options = (*HARDENED, *UNSIGNED)
     done = await query_git(repository, *arguments, cwd=cwd, given=given, options=options, variables=variables)
     if done.status:
-        said = " ".join(done.said.split())[:_LONGEST]
-        raise WorkspaceError(f"`git {arguments[0]}` failed: {said}")
+        raise WorkspaceError(f"`git {arguments[0]}` failed: {words_of(done.said)}")
     return done.out
