@@ -36,6 +36,7 @@ CHANGES: dict[str, Any] = {
     "by": "Eve <eve@example.org>",
     "at": 1,
     "template": True,
+    "with_secrets": True,
 }
 
 
@@ -88,6 +89,17 @@ def test_a_signature_for_another_purpose_is_rejected(key: Path) -> None:
     "change",
     [
         {"repo": "https://ana:secret@example.org/r"},
+        {"repo": "https://token@example.org/r"},
+        {"repo": "https://a@b:secret@example.org/r"},
+        {"repo": "HTTP://token@example.org/r"},
+        {"repo": "ssh://git:secret@example.org/r"},
+        {"repo": "git:secret@example.org:r"},
+        {"repo": "https://example.org/r?access_token=secret"},
+        {"repo": "https://example.org/r#secret"},
+        {"repo": "https://[::1/r"},
+        {"repo": "file:///r\x1b]0;x\x07"},
+        {"repo": "."},
+        {"repo": "../r"},
         {"repo": "ext::sh -c evil"},
         {"repo": "--upload-pack=evil"},
         {"ref": "--exec"},
@@ -100,6 +112,21 @@ def test_a_signature_for_another_purpose_is_rejected(key: Path) -> None:
 def test_invalid_fields_are_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         submission(**change)
+
+
+@pytest.mark.parametrize(
+    "repo",
+    [
+        "https://example.org/r",
+        "ssh://git@example.org:22/r",
+        "git@example.org:a/r.git",
+        "example.org:r@v2",
+        "file:///a?b#c@d:e",
+        "/a:b@c",
+    ],
+)
+def test_addresses_without_secrets_are_accepted(repo: str) -> None:
+    assert submission(repo=repo).repo == repo
 
 
 def test_a_leg_runs_only_the_signed_run(key: Path) -> None:

@@ -39,7 +39,11 @@ if TYPE_CHECKING:
         printable_text as printable_text,
         split_names as split_names,
     )
-    from tideate_core.git.persons import PersonsGit as PersonsGit, persons_git as persons_git
+    from tideate_core.git.persons import (
+        PersonsGit as PersonsGit,
+        persons_git as persons_git,
+        words_of as words_of,
+    )
     from tideate_core.git.program import (
         EXCLUDE_PRIVATE as EXCLUDE_PRIVATE,
         HARDENED as HARDENED,

@@ -29,6 +29,7 @@ from tideate_core.git.settings import (
     setting_pairs,
 )
 from tideate_core.project import real_path
+from tideate_core.util.addresses import without_user
 from tideate_core.util.escaping import label
 from tideate_core.util.private_files import make_private_directory
 
@@ -240,9 +241,9 @@ async def persons_git(root: Path, place: Path, *, trusted: bool = False) -> Pers
 
 
 def words_of(said: str) -> str:
-    """Return git's own words, without hints and progress, for an error."""
+    """Return git's own words, without hints, progress and users of addresses, for an error."""
     lines = [line.removeprefix("remote: ") for line in said.splitlines() if not line.startswith("hint:")]
-    words = "; ".join(filter(None, map(str.strip, lines)))[:600]
+    words = without_user("; ".join(filter(None, map(str.strip, lines))))[:600]
     return f"{words}; {HOW_TO_LOG_IN}" if _LOGIN.search(said) else words or "git gave no reason"
 
 
