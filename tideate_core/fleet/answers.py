@@ -12,6 +12,7 @@ from tideate_core.errors import RefusedRef, RemoteFailed, SubmissionRefused, Tid
 from tideate_core.fleet.database import APPLICATION, plain_errors
 from tideate_core.fleet.legs import CONTINUE, START, Leg, LegResult
 from tideate_core.fleet.queues import enqueue_options
+from tideate_core.fleet.views import MALFORMED
 from tideate_core.git import list_refs
 from tideate_core.portable import Namespace
 
@@ -30,7 +31,6 @@ AT_ONCE: Final = 8
 """Maximum number of repositories that are polled at the same time."""
 MOST: Final = 10_000
 """Maximum number of waiting runs in one poll."""
-MALFORMED: Final = "its row in the database is malformed; tideate did not write it so"
 _PATTERNS: Final = tuple(f"{space}/answers/*" for space in Namespace)
 
 
