@@ -134,7 +134,7 @@ def _words(error: Exception) -> str:
     said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0][:_LONGEST]
     if "does not exist" in said and ("relation" in said or "schema" in said):
         return "no worker has used this database yet; start one first: `tideate worker`"
-    return f"the fleet's database cannot be used: {said}"
+    return f"the fleet's database cannot be used: {said.removeprefix('connection failed: ')}"
 
 
 @dataclass(slots=True)
