@@ -124,7 +124,7 @@ async def _open(home: Path, mirror: Path) -> PersonsGit:
 
 
 def lock_of(mirror: Path) -> Path:
-    """Return the file whose lock all writers of a mirror take."""
+    """Return the lock file of a mirror for its writers."""
     return mirror.with_suffix(".lock")
 
 
