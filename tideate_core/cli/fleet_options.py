@@ -283,8 +283,9 @@ def _persons(key: str) -> str | None:
 def each_line(path: str) -> list[str]:
     """Return the lines of a file that are not empty.
 
-    :raises InvalidInput: the file cannot be read, or has no such lines.
+    :raises InvalidInput: the file cannot be read, has no such lines, or has control characters.
     """
+    from tideate_core.fleet import check_text
     from tideate_core.project import expand_home
     from tideate_core.util.escaping import label
 
@@ -292,7 +293,12 @@ def each_line(path: str) -> list[str]:
         text = expand_home(path).read_text("utf-8")
     except (OSError, ValueError) as error:
         raise InvalidInput(f"--each {label(path)} cannot be read: {error}") from error
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not lines:
+    lines = [line.strip().lstrip("\ufeff") for line in text.split("\n")]
+    for number, line in enumerate(lines, start=1):
+        try:
+            check_text(line)
+        except ValueError as error:
+            raise InvalidInput(f"--each {label(path)}, line {number}: {error}") from error
+    if not any(lines):
         raise InvalidInput(f"--each {label(path)} has no lines")
-    return lines
+    return [line for line in lines if line]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tideate_core.fleet.submission import (
         SignedSubmission as SignedSubmission,
         Submission as Submission,
+        check_text as check_text,
         key_file as key_file,
     )
     from tideate_core.fleet.submitting import Submitted as Submitted

@@ -44,6 +44,9 @@ class Objects:
     def create(self) -> None:
         """Create the table if it is missing."""
         with self.engine.begin() as connection:
+            # PostgreSQL checks the right to create a table that exists, too
+            if connection.execute(text("SELECT to_regclass(:name)"), {"name": f"{SCHEMA}.objects"}).scalar():
+                return
             # two workers that start at once would collide in PostgreSQL's catalog
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": 0x71DEA7E0B1EC75})
             connection.execute(text(_TABLE))

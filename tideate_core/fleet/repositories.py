@@ -16,7 +16,7 @@ import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import RemoteFailed, WorkspaceError
+from tideate_core.errors import CommitGone, RemoteFailed, WorkspaceError
 from tideate_core.fleet.mirrors import Mirrors, lock_of, locked
 from tideate_core.git import (
     ABSENT,
@@ -45,8 +45,11 @@ if TYPE_CHECKING:
 TRAILER: Final = "Tideate-Run"
 _MIRRORED: Final = "refs/fleet/"
 """Prefix of a mirror's refs for the branches and tags that runs begin with."""
+_REFUSED: Final = ("not our ref", "unadvertised object", "no such remote ref", "couldn't find remote ref")
+"""Git's words for a commit that a remote does not have or does not give away by its id."""
 _SHA1: Final = 40
 """Digits of a SHA-1 name."""
+_NO_SUCH_REF: Final = "couldn't find remote ref"
 _NO_REF: Final = 2
 """Exit status of `ls-remote --exit-code` without a match."""
 _LONGEST: Final = 300
@@ -97,7 +100,8 @@ class Repositories:
     async def ensure(self, address: str, ref: str, commit: str) -> Path:
         """Fetch a commit into the mirror unless it is there; return the mirror.
 
-        :raises RemoteFailed: git cannot reach the repository, or it no longer has the commit.
+        :raises RemoteFailed: git cannot reach the repository.
+        :raises CommitGone: it no longer has the commit.
         """
         git = await self.git(address)
         if not await _has(git, commit):
@@ -105,8 +109,8 @@ class Repositories:
             if ref.startswith("refs/"):
                 refs[ref] = f"{_MIRRORED}other/{hashlib.sha256(ref.encode()).hexdigest()[:16]}"
             await self._fetch(address, refs)
-        if not await _has(git, commit):
-            raise RemoteFailed(f"{label(address)} no longer has the commit {commit[:12]} of {label(ref)}")
+        if not await _has(git, commit):  # no ref has it now
+            await _fetch_by_id(git, address, ref, commit)
         return git.place
 
     async def _fetch(self, address: str, refs: Mapping[str, str]) -> None:
@@ -114,7 +118,9 @@ class Repositories:
         git = await self.git(address)
         try:
             await fetch_refs(git, address, refs)
-        except (RemoteFailed, WorkspaceError):
+        except WorkspaceError as error:
+            if _NO_SUCH_REF in str(error):
+                raise
             await list_refs(git, address, ["HEAD"])  # raises if the repository cannot be read
             await fetch_refs(await self.mirrors.again(address), address, refs)
 
@@ -150,6 +156,17 @@ def _checked(address: str, commit: str) -> str:
 
 async def _has(git: PersonsGit, commit: str) -> bool:
     return (await git.run("cat-file", "-e", f"{commit}^{{commit}}")).status == 0
+
+
+async def _fetch_by_id(git: PersonsGit, address: str, ref: str, commit: str) -> None:
+    try:
+        await fetch_refs(git, address, {commit: f"{_MIRRORED}commits/{commit}"})
+    except RemoteFailed as error:
+        if not any(words in str(error) for words in _REFUSED):
+            raise
+        raise CommitGone(
+            f"{label(address)} no longer has the commit {commit[:12]} of {label(ref)}; submit the run again"
+        ) from error
 
 
 async def init_repository(place: Path) -> None:
@@ -242,6 +259,5 @@ async def _git(
     options = (*HARDENED, *UNSIGNED)
     done = await query_git(repository, *arguments, cwd=cwd, given=given, options=options, variables=variables)
     if done.status:
-        said = " ".join(done.said.split())[:_LONGEST]
-        raise WorkspaceError(f"`git {arguments[0]}` failed: {said}")
+        raise WorkspaceError(f"`git {arguments[0]}` failed: {words_of(done.said)}")
     return done.out

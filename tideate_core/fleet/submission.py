@@ -18,15 +18,35 @@ from tideate_core.project import expand_home
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 NAMESPACE: Final = "tideate-submission"
 """Namespace of the signature, so that a signature made for git or a login never counts."""
 _REF: Final = re.compile(r"[^\s~^:?*\[\\-][^\s~^:?*\[\\]*")
 QUEUE: Final = r"[A-Za-z][A-Za-z0-9_.-]{0,60}"
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 LARGEST: Final = 1 << 20
 """Maximum characters of a prompt."""
+
+
+def check_text(text: str) -> None:
+    """Check that a text has only characters that a database can store and a terminal can show.
+
+    :raises ValueError: it has others.
+    """
+    if found := _CONTROL.search(text):
+        raise ValueError(f"remove the control character U+{ord(found[0]):04X}")
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """Yield the texts of a JSON value, with the names of objects."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        parts = value if isinstance(value, list) else [*value, *value.values()]
+        for part in parts:
+            yield from _texts(part)
 
 
 class Submission(BaseModel):
@@ -63,6 +83,13 @@ class Submission(BaseModel):
     """Time of the submission in milliseconds since the epoch."""
     template: bool = False
     """The submission describes the runs of a schedule and is not a run itself."""
+
+    @field_validator("workflow", "prompt", "inputs", "repo", "ref", "adapter", "by")
+    @classmethod
+    def _check_texts(cls, value: JsonValue) -> JsonValue:
+        for text in _texts(value):
+            check_text(text)
+        return value
 
     @field_validator("repo")
     @classmethod

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dbos import DBOS
 
-from tideate_core.errors import SubmissionRefused, TideateError
+from tideate_core.errors import CommitGone, SubmissionRefused, TideateError
 from tideate_core.fleet.legs import CONTINUE, FIRE, QUESTION, START, Leg, LegResult, State, branch_of
 from tideate_core.fleet.queues import enqueue_options
 from tideate_core.fleet.rates import rated_provider, register_permits, wait_for_permit
@@ -31,7 +31,7 @@ def _may_pass(error: BaseException) -> bool:
     """Tell whether a retry may help."""
     from sqlalchemy.exc import SQLAlchemyError
 
-    if isinstance(error, SubmissionRefused):
+    if isinstance(error, SubmissionRefused | CommitGone):
         return False
     return isinstance(error, TideateError | SQLAlchemyError | OSError)
 
