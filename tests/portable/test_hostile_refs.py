@@ -389,6 +389,19 @@ async def test_a_run_that_is_too_large_does_not_hide_the_others(office: Office) 
     assert (await desk.see())[2].question.n == 1
 
 
+async def test_an_answer_that_is_too_large_is_replaced(office: Office) -> None:
+    ci, ana = office.desk("Ci"), office.desk()
+    await ci.publish()
+    office.forge(ANSWER_REF, {"answer.json": random.Random(1).randbytes(3 * MIB)})
+    ana.config = ana.config.model_copy(update={"max_fetch_mib": 1})
+    inbox_, refs, asked = await ana.see()
+    with pytest.raises(RefusedRef, match="was not fetched"):
+        await inbox_.answer(refs, asked)
+    assert await inbox_.send("origin", asked, Decision(True)) is None
+    inbox_, refs, asked = await ci.see()
+    assert await inbox_.answer(refs, asked) is not None
+
+
 async def test_the_quarantine_of_a_killed_process_is_removed_and_that_of_a_living_one_stays(
     office: Office,
 ) -> None:

@@ -86,8 +86,8 @@ _POLLS: Final = 50
 """Polls for the exit of a program that closed its output, before a thread waits for it."""
 _SAID: Final = 1 << 16
 """Bytes kept of standard error."""
-_LIMITED: Final = ("/bin/sh", "-c", 'ulimit -f "$0" 2>/dev/null; exec "$@"')
-_BLOCK: Final = 512
+_LIMITED: Final = ("/bin/sh", "-c", 'ulimit -c 0 2>/dev/null; ulimit -f "$0" 2>/dev/null; exec "$@"')
+BLOCK: Final = 512
 """Bytes of a block of `ulimit -f`."""
 
 
@@ -174,7 +174,7 @@ def start_git(
     :param terminal: see `Terminal`; `shared` keeps git in the caller's process group.
     :raises WorkspaceError: git cannot be started.
     """
-    limit = () if largest_file is None else (*_LIMITED, str(largest_file // _BLOCK))
+    limit = () if largest_file is None else (*_LIMITED, str(largest_file // BLOCK))
     try:
         return subprocess.Popen(  # noqa: S603 a list; the shell gets no text of others
             [*limit, find_git(), *options, *arguments],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import TransferTooLarge, WorkspaceError
 from tideate_core.git.persons import REMOTE
+from tideate_core.git.program import BLOCK
 from tideate_core.git.remote_refs import FETCH, check_address, refuse_failed
 from tideate_core.util.escaping import label
 from tideate_core.util.file_locks import try_lock
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 PLACE: Final = "incoming"
 """Directory of the quarantines in a repository."""
+_SETTINGS: Final = {
+    "fetch.unpackLimit": "1",  # all objects in one file, which the system limits
+    "core.alternateRefsCommand": ":",  # the refs of the repository do not matter
+}
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -46,6 +51,7 @@ async def fetch_commits(
     if not missing:
         return 0
     check_address(git, remote)
+    largest -= largest % BLOCK
     with _quarantine(git.place) as objects:
         done = await git.run(
             *FETCH,
@@ -53,7 +59,7 @@ async def fetch_commits(
             *missing,
             remote=remote,
             terminal=terminal,
-            settings={"fetch.unpackLimit": "1"},  # all objects in one file, which the system limits
+            settings=_SETTINGS,
             variables={"GIT_OBJECT_DIRECTORY": str(objects)},
             largest_file=largest,
         )

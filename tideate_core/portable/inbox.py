@@ -199,7 +199,7 @@ class Inbox:
         """Fetch a run, and the answer and the mark to its question."""
         # no others: anyone may have written thousands of them
         left = self._largest - await self._fetch(remote, [refs.commit], self._largest)
-        await self._fetch(remote, refs.of_question(await self._number(refs)), left)
+        await self._fetch_most(remote, refs.of_question(await self._number(refs)), left)
         return refs
 
     async def find(self, remote: str, prefix: str) -> RunRefs:
@@ -414,7 +414,7 @@ class Inbox:
             self._write(run, notes)  # first: a repetition after a crash pushes the same answer
         ref = answer_ref(asked.space, run, question.n)
         expected = ABSENT
-        if refs is not None and await self.counted(refs, asked) is None:
+        if refs is not None and refs.commit == asked.commit and await self.counted(refs, asked) is None:
             expected = refs.answers.get(question.n, ABSENT)  # an answer that does not count is replaced
         (pushed,) = await self._change(remote, [RefChange(ref, commit, expected)])
         if pushed.done:

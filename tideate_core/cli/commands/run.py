@@ -396,6 +396,10 @@ async def _resume(
     if run is None:
         return DECLINED
     if (pid := paused_in(run)) is not None:
+        if adapter is not None:
+            raise InvalidInput(
+                f"run {short_id(run.id)} continues in process {pid}, with the model that it has"
+            )
         from tideate_core.cli.commands.control import report_run
 
         now = await continue_paused(project.root, reader, run, WITHIN)
