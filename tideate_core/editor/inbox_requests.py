@@ -106,7 +106,8 @@ class InboxRequests:
 
         project, again = self._projects.project(params.get("folder")), bool(params.get("again"))
         found = await find_published(project, str(params["remote"]), str(params["execution_id"]), again=again)
-        self._notify(found.notices)
+        if found.notices:
+            self._notify(found.notices)
         bundle = await read_published(project, found)
         await take_published(project, found, again=again)
         await open_published(project, bundle, lambda words: self._notify([words]))

@@ -28,7 +28,7 @@ PLACE: Final = "incoming"
 """Directory of the quarantines in a repository."""
 _SETTINGS: Final = {
     "fetch.unpackLimit": "1",  # all objects in one file, which the system limits
-    "core.alternateRefsCommand": ":",  # the refs of the repository do not matter
+    "core.alternateRefsCommand": "true",  # the refs of the repository do not matter
 }
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
