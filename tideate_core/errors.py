@@ -78,8 +78,8 @@
     │   ├── InvalidMachineRecord     a serialized machine does not match its table
     │   ├── InvalidWorkflowFile      a `.workflow` file contains mistakes; all are reported
     │   └── UnknownToken             an obfuscated name does not belong to this key and workflow
-    ├── FleetError                   the fleet's database cannot be used, or a run is in the wrong state
-    │   └── SubmissionRefused        its signature is wrong, or of a key that this worker does not list
+    ├── FleetError                   the database of a fleet cannot be used, or a state is wrong
+    │   └── SubmissionRefused        a submission is malformed, or its signature is invalid or not allowed
     └── FrontEndGone                 the editor or terminal that started the run is gone
 """
 
@@ -163,11 +163,11 @@ class FrontEndGone(TideateError):
 
 
 class FleetError(TideateError):
-    """The fleet's database cannot be used, or a run or worker of it is in the wrong state."""
+    """The fleet's database cannot be used, or a run or worker is in the wrong state."""
 
 
 class SubmissionRefused(FleetError):
-    """A submission is malformed, or its signature does not count."""
+    """A submission is malformed, or its signature is invalid or not allowed."""
 
 
 class ConfigError(TideateError):

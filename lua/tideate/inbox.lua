@@ -1,4 +1,4 @@
---- Questions of runs elsewhere that wait in the remotes of a project: list, fetch, answer, continue here.
+--- Questions of published runs in the remotes of a project: list, fetch, answer, and continue the runs here.
 local M = {}
 
 local ui = require('tideate.ui')
@@ -101,7 +101,7 @@ local function take(folder, remote, inbox)
   vim.cmd.redrawstatus()
 end
 
---- Fetch the questions of remotes side by side: one that does not answer delays no other.
+--- Fetch the questions of remotes in parallel, so that a slow remote delays no other.
 ---@param folder string of the project
 ---@param remotes string[]
 ---@param on_done fun(result: tideate.Result) called once, after the last, with the first error, or reasons as `failed`
@@ -179,7 +179,7 @@ function M.complete(lead)
   end, names)
 end
 
---- Fetch the questions of a remote again after an answer or the end of a run; an error keeps what is known.
+--- Fetch the questions of a remote again after an answer or the end of a run; after an error, keep the known ones.
 ---@param folder string
 ---@param remote string
 local function update(folder, remote)
@@ -243,7 +243,7 @@ function M.answer(one, folder)
   end)
 end
 
---- Continue the run of a question here, with the answers given so far; ask before its changes come to this project.
+--- Continue the run of a question here, with the answers given so far; ask before its changes are written to this project.
 ---@param one tideate.Waiting
 ---@param folder string of the project
 function M.continue_here(one, folder)

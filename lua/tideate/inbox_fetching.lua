@@ -25,7 +25,7 @@ local function report_failure(result)
   last_failure = failure
 end
 
---- Announce the questions that were not seen before.
+--- Announce new questions.
 ---@param folder string of the project
 local function announce(folder)
   local inbox = require('tideate.inbox')
@@ -44,7 +44,7 @@ local function announce(folder)
   end
 end
 
---- Announce no question again that is known by now.
+--- Record the known questions, so that they are not announced again.
 ---@param folder string of the project
 function M.note_seen(folder)
   local inbox = require('tideate.inbox')
@@ -69,7 +69,7 @@ local function fetch()
 end
 
 --- Fetch every few minutes from now on.
----@param minutes? number nil: not any more
+---@param minutes? number nil: stop
 function M.every(minutes)
   if minutes == current then
     return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import stat
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import BaseModel
 
+from scripts.reduce_recording import reduce_recording
 from tests.adapters.conftest import LIMIT, MakeAdapter
 from tideate_core.adapters import (
     AdapterPool,
@@ -25,7 +25,7 @@ from tideate_core.adapters import (
     Usage,
     UserMessage,
 )
-from tideate_core.adapters.recordings import RecordingAdapter, ReplayAdapter, reduce_recording
+from tideate_core.adapters.recordings import RecordingAdapter, ReplayAdapter
 from tideate_core.config import Config
 from tideate_core.errors import AdapterUnavailable, InvalidReply
 
@@ -343,24 +343,6 @@ async def test_a_reduced_recording_has_the_turns_and_none_of_the_prompts(
     }
     with pytest.raises(InvalidReply, match="holds no prompts"):
         await work(replay(reduced, exact=True), "here")
-
-
-async def test_an_older_recording_has_no_limits_and_is_found_by_its_prompts_alone(
-    server: ModelServer, recording: RecordingAdapter, path: Path
-) -> None:
-    server.answers("greet", "hello")
-    await recording.ask(Prompt("greet"))
-    exchange = json.loads(await asyncio.to_thread(path.read_text))
-    for name in ("said", "conversation", "begun", "demonstration", "context_tokens"):
-        del exchange[name]
-    await asyncio.to_thread(path.write_text, json.dumps(exchange) + "\n")
-    player = replay(path)
-    assert (player.demonstration, player.context_tokens) == (False, None)
-    assert (await player.ask(Prompt("greet"))).text == "hello"
-    with pytest.raises(InvalidReply, match="has no answer to this prompt"):
-        await replay(path).ask(Prompt("other"))
-    with pytest.raises(AdapterUnavailable, match="is of an earlier version"):
-        await asyncio.to_thread(reduce_recording, path, path.with_name("reduced.jsonl"))
 
 
 async def test_a_file_that_is_no_text_is_refused_as_a_recording(tmp_path: Path) -> None:

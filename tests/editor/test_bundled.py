@@ -15,7 +15,7 @@ from tests.harness.runs import accept_all, result, start
 if TYPE_CHECKING:
     from tests.harness.editor import Editor
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 CODE = "def add(a, b):\n    return a + b\n\n\nprint(add(1, 2))\n"
 REFUSALS = {"UnusableAnswer", "StepFailed", "InvalidReply", "ContextTooLong"}
@@ -47,7 +47,7 @@ def files(editor: Editor) -> dict[str, str]:
 @pytest.mark.parametrize(("name", "prompt"), [("ask", "What is a list in Python?"), ("summarize", "")])
 def test_an_answer_streams_and_is_the_result(nvim: Editor, name: str, prompt: str) -> None:
     identity = start(nvim, name, prompt)
-    done = result(nvim, 90)
+    done = result(nvim, 280)
     assert done["ok"], done
     assert len(done["response"].split()) > 3
     streamed = "".join(nvim.lua("return require('tideate.state').text(...)", identity))
@@ -69,7 +69,7 @@ def test_an_edit_is_what_the_result_says_or_refused(
     nvim.lua("vim.api.nvim_win_set_cursor(0, { 3, 0 })")
     context = nvim.lua("return require('tideate.context').capture(...)", *([list(place)] if place else []))
     start(nvim, name, prompt, context=context)
-    done = result(nvim, 110)
+    done = result(nvim, 280)
     if refused(nvim, done):
         return
     wanted = CODE.splitlines()
@@ -82,7 +82,7 @@ def test_an_edit_is_what_the_result_says_or_refused(
 
 def test_the_edits_of_several_files_are_what_the_result_says_or_refused(nvim: Editor) -> None:
     start(nvim, "multi_file", "add a docstring to add")
-    done = result(nvim, 110)
+    done = result(nvim, 280)
     if refused(nvim, done):
         return
     found = files(nvim) | {"a.py": "\n".join(nvim.lines(1)) + "\n"}

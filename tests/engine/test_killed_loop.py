@@ -15,6 +15,7 @@ from tests.builtin.test_calls_of_one_turn import DONE, change, lay, one_turn, pl
 from tests.builtin.test_with_tools import SHOP, edit, hand_in, plan_of_shop
 from tests.engine.logbook import RUN
 from tests.engine.test_killed import REPOSITORY
+from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
     from tests.harness.bench import Bench
@@ -28,6 +29,7 @@ from tests.harness.bench import Bench
 from tests.engine.logbook import RUN
 from tideate_core.agents.tools import tool as tools
 from tideate_core.engine.context.context import Context
+from tideate_core.engine.review import review
 
 root, url, where = sys.argv[1:]
 
@@ -50,6 +52,14 @@ async def main():
     bench = Bench(pathlib.Path(root), SimpleNamespace(base_url=url), tools=True)
     if where == "turn":
         die_after_a_new_turn()
+    elif where == "written":
+        write = review.write_changes
+
+        async def written(*args, **named):
+            await write(*args, **named)
+            die()
+
+        review.write_changes = written
     else:
         tools.WorkTool.parse = die
     try:
@@ -100,14 +110,15 @@ async def test_killed_after_every_turn_it_ends_with_the_same_files(bench: Bench)
     assert_done(bench)
 
 
-async def test_killed_inside_a_call_it_makes_that_call_again_and_no_other(bench: Bench) -> None:
+async def test_killed_when_its_edits_are_written_it_writes_them_anew_without_a_question(bench: Bench) -> None:
     scripted(bench)
-    for _ in range(2):  # twice inside the same call, which is not recorded then
-        assert await asyncio.to_thread(run_until_killed, bench, "call")
-        assert len(bench.server.requests) == 1
-    result = await bench.resume(RUN)
-    assert result.ok, (result.error, bench.server.unmatched)
+    assert await asyncio.to_thread(run_until_killed, bench, "written")
     assert_done(bench)
+    assert (await bench.resume(RUN)).ok
+    assert bench.front.data(EventName.CONFIRMATION_REQUIRED) == [], "it was answered before"
+    assert_done(bench)
+    await bench.workspace().rollback(RUN)
+    assert bench.fingerprint() == {name: text.encode() for name, text in SHOP.items()}
 
 
 async def test_a_run_killed_in_a_call_after_its_plan_requests_no_turn_twice(bench: Bench) -> None:

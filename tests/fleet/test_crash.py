@@ -1,4 +1,4 @@
-"""A fleet whose workers, database and connections fail: each run ends once, as it would have without."""
+"""A fleet whose workers, database and connections fail: each run still ends once, with the same result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CONCURRENCY = 2
 PAUSE = float(os.environ.get("TIDEATE_FLEET_PAUSE") or 4)
 """Seconds between two failures."""
 MODELS = 10
-"""Every so many runs, one asks a model and has two questions."""
+"""One run in this many asks a model and has two questions."""
 LOG = '#!/bin/sh\nwhile read old new ref; do echo "$old $new $ref" >>hook.log; done\n'
 
 
@@ -92,7 +92,7 @@ class Trouble(threading.Thread):
 
 
 def hooks(address: str) -> list[tuple[str, str, str]]:
-    """Return the changes of refs that a remote was asked for: before, after, ref."""
+    """Return the ref changes that a remote received: before, after, ref."""
     log = Path(address.removeprefix("file://"), "hook.log")
     return [tuple(line.split()) for line in log.read_text().splitlines()] if log.exists() else []  # type: ignore[misc]
 
@@ -109,7 +109,7 @@ def states_of(fleet: Fleet) -> Counter[State]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
-def test_each_run_ends_once_whatever_fails(
+def test_each_run_ends_once_despite_failures(
     own_database: Database, tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     direct = own_database.new()

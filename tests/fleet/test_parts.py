@@ -1,4 +1,4 @@
-"""Queues, stored bundles, mirrors and landings of a fleet."""
+"""Queues, stored bundles, mirrors and pushed branches of a fleet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tideate_core.config import FleetConfig
 
 
-def test_an_adapter_with_a_rate_has_a_queue_of_its_own() -> None:
+def test_an_adapter_with_a_rate_limit_has_its_own_queue() -> None:
     assert rated_queues("q", {"openai": "60/30"}) == {"q:openai": (60, 30.0)}
     assert queue_of("q", "openai", {"q", "q:openai"}) == "q:openai"
     assert queue_of("q", "other", {"q", "q:openai"}) == queue_of("q", None, {"q:None"}) == "q"
@@ -33,7 +33,7 @@ WRONG = {"--name": [("a b", "q"), ("", "q")], "--queue": [("n", "1"), ("n", "a:b
 @pytest.mark.parametrize(
     ("option", "names"), [(one, names) for one, found in WRONG.items() for names in found]
 )
-def test_a_worker_needs_plain_names(option: str, names: tuple[str, str]) -> None:
+def test_a_worker_rejects_invalid_names(option: str, names: tuple[str, str]) -> None:
     with pytest.raises(InvalidInput, match=option):
         WorkerOptions(*names).check()
 
@@ -43,7 +43,7 @@ async def test_the_password_comes_from_the_command_and_is_never_shown(
 ) -> None:
     config = configured(database="postgresql://u@h/d", password_command=["printf", "pa/ss\nmore"])
     assert await database_url(config) == "postgresql://u:pa%2Fss@h/d"
-    with pytest.raises(ConfigError, match="printed no password"):
+    with pytest.raises(ConfigError, match="gave no password"):
         await database_url(configured(database="postgresql://u@h/d", password_command=["true"]))
     monkeypatch.setenv("TIDEATE_FLEET_DATABASE", "mysql://u:secret@h/d")
     with pytest.raises(ConfigError, match="PostgreSQL") as raised:
@@ -57,7 +57,7 @@ def configured(**keys: object) -> FleetConfig:
     return FleetConfig.model_validate(keys)
 
 
-def test_a_stored_bundle_that_was_changed_is_refused(database: Database) -> None:
+def test_a_stored_bundle_that_was_changed_is_rejected(database: Database) -> None:
     engine = open_engine(database.new())
     objects = Objects(engine)
     objects.create()
@@ -71,7 +71,7 @@ def test_a_stored_bundle_that_was_changed_is_refused(database: Database) -> None
     )
     later = objects.put("r", 1, b"later")
     assert objects.newest("r", 1) == later
-    objects.put("r", QUESTIONS, b"a question is no bundle to begin with")
+    objects.put("r", QUESTIONS, b"a leg never begins with a question")
     assert objects.newest("r", 1) == later
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE tideate.objects SET content = 'forged'")
@@ -84,7 +84,7 @@ def test_a_stored_bundle_that_was_changed_is_refused(database: Database) -> None
     engine.dispose()
 
 
-def test_a_name_is_free_when_its_session_ends(database: Database) -> None:
+def test_a_worker_name_is_free_after_its_session_ends(database: Database) -> None:
     engine = open_engine(database.new())
     one, other = NameLock(engine, "n"), NameLock(engine, "n")
     assert one.take()
@@ -101,7 +101,7 @@ def test_a_name_is_free_when_its_session_ends(database: Database) -> None:
     engine.dispose()
 
 
-async def test_a_landing_that_is_repeated_elsewhere_is_recognised(
+async def test_a_repeated_push_finds_the_branch_of_the_first_push(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(site.home("ana")))
@@ -125,7 +125,7 @@ async def test_a_landing_that_is_repeated_elsewhere_is_recognised(
         other = await commit_files(tree, ["a.txt", "left.txt"], wanted, "another")
         assert other is not None
         assert await repositories.push(address, tree, "tideate/x", other, trailer) == commit
-        with pytest.raises(RemoteFailed, match="is not of this run"):
+        with pytest.raises(RemoteFailed, match="belongs to another run"):
             await repositories.push(address, tree, "main", other, trailer)
         with pytest.raises(RemoteFailed, match="no branch and no tag"):
             await repositories.resolve(address, "nosuch")

@@ -1,4 +1,4 @@
-"""Runs of a fleet: from the submission over questions and failures to the pushed branch."""
+"""Runs of a fleet: from the submission through questions and failures to the pushed branch."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ def test_a_reviewed_run_is_pushed_as_a_branch_and_leaves_nothing_else(site: Site
     assert worker.stop() == 0
 
 
-def test_only_submissions_of_listed_keys_run(site: Site) -> None:
+def test_only_submissions_with_an_allowed_key_run(site: Site) -> None:
     address = site.remote("one")
     site.worker("strict", allow=(NO_KEY,)).wait_ready()
     run = site.submit(*APPLY, "text=two", "--repo", address)
-    assert "does not name its key" in site.wait_for(run, "refused")["message"]
+    assert "is not in `[fleet] allow`" in site.wait_for(run, "refused")["message"]
     assert set(site.refs(address)) == {"HEAD", "refs/heads/main"}
 
 
 @pytest.mark.slow
-def test_a_cancelled_run_asks_no_more_and_a_retried_one_asks_again(site: Site) -> None:
+def test_cancelling_removes_the_question_and_retrying_asks_it_again(site: Site) -> None:
     address = site.remote("one", {"a.txt": "one\n"})
     site.worker("first").wait_ready()
     run = site.submit(*APPLY, "text=two", "--repo", address)
@@ -86,7 +86,9 @@ def test_a_cancelled_run_asks_no_more_and_a_retried_one_asks_again(site: Site) -
 
 @pytest.mark.slow
 @pytest.mark.crash
-def test_a_killed_worker_continues_its_runs_without_a_second_turn(site: Site, server: ModelServer) -> None:
+def test_a_killed_worker_continues_its_runs_without_repeating_a_model_turn(
+    site: Site, server: ModelServer
+) -> None:
     site.use(server, f'headers = {{Authorization = "Bearer {SECRET}"}}\n')
     plan = {
         "files": [
@@ -138,7 +140,7 @@ def no_secret_in(site: Site) -> None:
 
 @pytest.mark.slow
 @pytest.mark.crash
-def test_runs_of_a_lost_worker_are_released_only_when_it_is_gone(site: Site, server: ModelServer) -> None:
+def test_runs_are_released_only_after_their_worker_is_gone(site: Site, server: ModelServer) -> None:
     site.use(server, f'headers = {{Authorization = "Bearer {SECRET}"}}\n')
     gate = server.holds("What is")
     address = site.remote("one")
@@ -147,7 +149,7 @@ def test_runs_of_a_lost_worker_are_released_only_when_it_is_gone(site: Site, ser
     gate.wait_started()
     site.worker("other").wait_ready()
     assert "is running" in site.run("worker", "--name", "lost", who="lost").stderr
-    eventually(lambda: "is alive" in site.run("fleet", "release", "lost").stderr)
+    eventually(lambda: "is still connected" in site.run("fleet", "release", "lost").stderr)
     lost.kill()
     server.answers("What is it", "A file.")
     gate.release()
@@ -157,7 +159,7 @@ def test_runs_of_a_lost_worker_are_released_only_when_it_is_gone(site: Site, ser
 
 @pytest.mark.slow
 @pytest.mark.crash
-def test_another_worker_continues_after_the_last_stored_turn(site: Site, server: ModelServer) -> None:
+def test_another_worker_continues_after_the_last_stored_model_turn(site: Site, server: ModelServer) -> None:
     site.use(server)
     site.more = "bundle_every = 1\n"
     server.answers("First", "one")
@@ -191,7 +193,7 @@ def stored_bundles(site: Site, run: str) -> int:
 
 
 @pytest.mark.slow
-def test_each_line_is_a_run_and_a_schedule_is_paused_and_deleted(site: Site, tmp_path: Path) -> None:
+def test_each_line_becomes_a_run_and_schedules_pause_and_end(site: Site, tmp_path: Path) -> None:
     address = site.remote("one", {"a.txt": "one\n"})
     site.worker("first", "--concurrency", "4").wait_ready()
     (tmp_path / "lines").write_text("two\n\nthree\n")
@@ -201,7 +203,7 @@ def test_each_line_is_a_run_and_a_schedule_is_paused_and_deleted(site: Site, tmp
     assert len(runs) == 2
     assert all(site.wait_for(run, "waiting") for run in runs)
     missing = site.run("submit", *APPLY, "text=x", "--repo", address, "--each", str(tmp_path / "lines"))
-    assert "has no place" in missing.stderr
+    assert "needs a placeholder" in missing.stderr
     schedule = ("nightly", "* * * * * *", *APPLY[:1], "--repo", address, *APPLY[1:], "text=z", "--no-land")
     site.json("schedule", "create", *schedule)
     eventually(lambda: len(site.json("fleet", "list")["runs"]) > 3)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scripts.reduce_recording import reduce_recording
 from tests.harness.shell import Shell
 from tests.live.replayed import configure, replay, run
 from tests.live.tasks import LiveTask, Rename
-from tideate_core.adapters.recordings import reduce_recording
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:

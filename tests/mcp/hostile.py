@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from tests.mcp.served import Served
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["TrappedRoot", "Traced", "spots", "values"]
+__all__ = ["LINKS", "OPTIONS", "WAYS_OUT", "TrappedRoot", "Traced", "known", "spots", "values"]
 
 VALUES = Path(__file__).parent / "fixtures" / "hostile.json"
 """`{p}` is a file that must not appear, `{o}` and `{s}` a folder and a file outside, `{r}` the root."""
@@ -30,13 +30,42 @@ OPENED = re.compile(r'(?:open|openat|openat2|creat)\((?:[^,"]+, )?"((?:[^"\\]|\\
 RAN = re.compile(r'execve(?:at)?\((?:[^,"]+, )?"((?:[^"\\]|\\.)*)".*\) = 0')
 
 
+WAYS_OUT = (
+    *("../ws-evil/secret", "{r}-evil/secret", "{r}-evil", "../ws-evil"),  # CVE-2025-53110
+    *(
+        "..",
+        "../outside",
+        "{o}",
+        "{s}",
+        "/",
+        "{r}/..",
+        "../../../../../../etc/passwd",
+    ),  # CVE-2025-68143, 68145
+)
+"""Paths outside the root, of known vulnerabilities of such servers; every argument gets them.
+
+That a server command from a project's files needs trust (CVE-2026-30623) is the client's: tests/mcp/client.
+That another host and site are refused (CVE-2025-66416 and 49596) is the transport's: tests/mcp/transport.
+What a shell would read (CVE-2026-25546 and similar) is among the other values.
+"""
+LINKS = ("linked.txt", "link/secret", "chain/secret", "inner/parent/secret", "dangling", "loop", "link/new")
+"""Links out of the root (CVE-2025-53109)."""
+OPTIONS = ("--output={p}", "-x", "--exec=touch")
+"""Names like options (CVE-2025-68144 and similar)."""
+
+
+def known(place: TrappedRoot, values: Iterable[str]) -> list[str]:
+    """Return values with their places."""
+    places = {"p": place.marker, "o": place.outside, "s": place.outside / "secret", "r": place.root}
+    return [value.format(**places) for value in values]
+
+
 def values(place: TrappedRoot) -> list[str]:
     """Return at least 200 distinct hostile values for a place."""
     groups = json.loads(VALUES.read_text())
     long = [unit * times for unit, times in groups.pop("repeated")]
     every = [*chain.from_iterable(groups.values()), *long]
-    known = {"p": place.marker, "o": place.outside, "s": place.outside / "secret", "r": place.root}
-    return list(dict.fromkeys(value.format(**known) for value in every))
+    return list(dict.fromkeys(known(place, every)))
 
 
 def spots(schema: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[str], Any]]]:

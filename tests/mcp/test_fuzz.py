@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.mcp.conftest import COMMAND
-from tests.mcp.hostile import SECRET, Traced, TrappedRoot, spots, values
+from tests.mcp.hostile import LINKS, OPTIONS, SECRET, WAYS_OUT, Traced, TrappedRoot, known, spots, values
 from tideate_core.mcp.servers.registry import SERVERS
 
 if TYPE_CHECKING:
@@ -58,6 +59,24 @@ HARMLESS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+PLACES = {"repo_path", "path", "paths", "files", "source", "destination"}
+"""Arguments that name a place."""
+JUNK = [
+    b"not json",
+    b"[" * 50_000,
+    b"[]",
+    b"null",
+    b"",
+    b"x" * 5_000_000,
+    b'{"jsonrpc": "2.0"}',
+    b"\xff\xfe",
+    b'{"jsonrpc": "2.0", "id": 901, "method": "tools/call", "params": {"name": "a", "arguments": 1}}',
+    b'{"jsonrpc": "2.0", "id": 902, "method": "tools/call"}',
+    b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}',
+    b'{"jsonrpc": "2.0", "id": 903, "method": "no/such/method"}',
+]
+
+
 @pytest.fixture(params=SERVERS)
 def name(request: pytest.FixtureRequest) -> str:
     found: str = request.param
@@ -80,19 +99,21 @@ def server(name: str, place: TrappedRoot) -> Iterator[Traced]:
 
 def hostile_calls(
     name: str, tools: list[dict[str, Any]], place: TrappedRoot
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the calls: tool and arguments."""
-    every = values(place)
+) -> Iterator[tuple[str, dict[str, Any], bool]]:
+    """Yield the calls: tool, arguments, and whether they must be refused."""
+    every, out = values(place), known(place, WAYS_OUT)
     share = 1 if ALL else SHARES[name]
     number = 0
     for tool in tools:
         for argument, put in spots(tool["inputSchema"]):
-            for value in every[number % share :: share]:
-                yield tool["name"], {**CALLS.get(tool["name"], {}), argument: put(value)}
+            some = dict.fromkeys([*out, *known(place, LINKS + OPTIONS), *every[number % share :: share]])
+            for value in some:
+                given = {**CALLS.get(tool["name"], {}), argument: put(value)}
+                yield tool["name"], given, argument in PLACES and value in out
             number += 1
 
 
-def ask(server: Traced, calls: list[tuple[str, dict[str, Any]]], first: int) -> list[dict[str, Any]]:
+def ask(server: Traced, calls: list[tuple[str, dict[str, Any], bool]], first: int) -> list[dict[str, Any]]:
     """Call tools concurrently; return the answers in order."""
     lines = [
         {
@@ -101,7 +122,7 @@ def ask(server: Traced, calls: list[tuple[str, dict[str, Any]]], first: int) -> 
             "method": "tools/call",
             "params": {"name": tool, "arguments": given},
         }
-        for at, (tool, given) in enumerate(calls)
+        for at, (tool, given, _) in enumerate(calls)
     ]
     server.send("".join(json.dumps(line) + "\n" for line in lines).encode())
     answers = server.answers({first + at for at in range(len(calls))})
@@ -117,16 +138,17 @@ def test_no_hostile_value_leads_out_of_the_root(name: str, place: TrappedRoot, s
     server.shake_hands()
     tools = server.request("tools/list")["result"]["tools"]
     calls = list(hostile_calls(name, tools, place))
-    assert {tool for tool, _ in calls} <= {tool["name"] for tool in tools}
+    assert {tool for tool, *_ in calls} <= {tool["name"] for tool in tools}
     for start in range(0, len(calls), AT_ONCE):
         some = calls[start : start + AT_ONCE]
-        for (tool, given), answer in zip(some, ask(server, some, 1_000 + start), strict=True):
+        for (tool, given, out), answer in zip(some, ask(server, some, 1_000 + start), strict=True):
             said = json.dumps(answer)
             about = f"{tool} {str(given)[:300]}"
             assert SECRET not in said, about
             assert len(said) < LARGEST, about
             assert "Traceback" not in said, about
             assert "result" in answer or "error" in answer, about
+            assert not out or "error" in answer or answer["result"].get("isError"), about
         assert server.request("ping")["result"] == {}
     tool, given = HARMLESS[name]
     assert not server.call(tool, **given).get("isError")
@@ -145,3 +167,41 @@ def test_no_hostile_value_leads_out_of_the_root(name: str, place: TrappedRoot, s
     strays = (str(place.outside), str(place.directory / "ws-evil"))
     opened = {os.path.realpath(place.root / path) for path in server.opened()}
     assert not [path for path in opened if path.startswith(strays)]
+
+
+@pytest.mark.bulk
+def test_after_a_bad_request_the_next_call_works(name: str, place: TrappedRoot, server: Traced) -> None:
+    """CVE-2025-53365 and 53366."""
+    server.shake_hands()
+    for junk in JUNK:
+        server.send(junk + b"\n")
+    tool, given = HARMLESS[name]
+    assert not server.call(tool, **given).get("isError")
+    place.unharmed()
+
+
+@pytest.mark.parametrize("name", ["git"], indirect=True)
+def test_git_adds_nothing_from_outside(place: TrappedRoot, server: Traced) -> None:
+    """CVE-2026-27735."""
+    server.shake_hands()
+    before = git_files(place.root)
+    for path in (
+        "../outside/secret",
+        "../../x",
+        str(place.outside / "secret"),
+        "link/secret",
+        "a/../../outside/secret",
+    ):
+        assert server.call("git_add", files=[path]).get("isError"), path
+        assert server.call("git_add", files=["a.txt", path]).get("isError"), path
+        assert server.call("git/commit", **CALLS["git_commit"], files=[path]).get("isError"), path
+    assert git_files(place.root) == before, "neither index nor objects changed"
+
+
+def git_files(root: Path) -> dict[str, bytes]:
+    """Return the state of the repository."""
+    return {
+        str(path): path.read_bytes()
+        for path in (root / ".git").rglob("*")
+        if path.is_file() and "objects" in path.parts
+    } | {"index": subprocess.run(["git", "ls-files", "-s"], cwd=root, check=True, capture_output=True).stdout}

@@ -62,12 +62,12 @@ async def test_a_landing_review_opens_elsewhere_and_lands(desk: Desk, tmp_path: 
     await there.aclose()
 
 
-async def test_a_change_here_is_kept_and_a_contradiction_refused(desk: Desk, tmp_path: Path) -> None:
+async def test_a_local_change_is_kept_and_a_conflict_rejected(desk: Desk, tmp_path: Path) -> None:
     run = await left_at_review(desk)
     data, _ = await bundle_of(desk, run)
     there = other_desk(desk, tmp_path / "elsewhere")
     there.write("a.txt", "uno\ntwo\n")
-    with pytest.raises(EditConflict, match=r"a\.txt was changed here where the agent changed it"):
+    with pytest.raises(EditConflict, match=r"a\.txt was changed both here and in the agent's copy"):
         await open_bundle(there, data)
     assert there.copies() == []
     there.write("a.txt", "one\ntwo\n\nthree\nfour\n")

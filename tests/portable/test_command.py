@@ -88,7 +88,7 @@ def test_a_change_here_is_merged_and_stays_after_a_rollback(
     assert (other.project / "total.py").read_text() == mine
 
 
-def test_a_contradiction_changes_nothing_and_a_work_tree_helps(
+def test_a_conflict_changes_nothing_and_a_work_tree_avoids_it(
     shell: Shell, other: Shell, tmp_path: Path
 ) -> None:
     mine = CODE.replace("sum(items)", "fsum(items)")
@@ -134,8 +134,8 @@ def test_a_probable_secret_is_named_and_not_written(
     assert file.exists()
 
 
-def test_another_file_is_no_bundle(shell: Shell) -> None:
-    shell.fails(2, "is not a file of `tideate bundle create`", "bundle", "open", "total.py", "--yes")
+def test_a_file_that_is_not_a_bundle_is_rejected(shell: Shell) -> None:
+    shell.fails(2, "is not a file that `tideate bundle create` wrote", "bundle", "open", "total.py", "--yes")
     shell.fails(1, "cannot be read", "bundle", "show", "missing")
     shell.fails(2, "no run", "bundle", "create", "ffff")
 

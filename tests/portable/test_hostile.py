@@ -93,7 +93,7 @@ async def test_a_link_on_the_path_of_a_file_is_not_followed(
     assert list((tmp_path / "outside").iterdir()) == []
 
 
-async def test_a_run_of_another_run_here_is_refused(bundled: tuple[Bench, bytes]) -> None:
+async def test_a_run_nested_in_another_run_here_is_rejected(bundled: tuple[Bench, bytes]) -> None:
     there, data = bundled
     await open_bundle(there, data)
     parts = parts_of(data)
@@ -179,7 +179,7 @@ def test_links_that_lead_out_even_over_other_links(path: str, target: bytes, out
     assert leads_out(path, target) is out
 
 
-async def test_a_bundle_turns_off_no_question(bundled: tuple[Bench, bytes]) -> None:
+async def test_a_bundle_cannot_turn_off_questions(bundled: tuple[Bench, bytes]) -> None:
     there, data = bundled
     parts = parts_of(data)
     run = parts.manifest["rows"][0]["run"]

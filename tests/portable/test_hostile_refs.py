@@ -84,7 +84,7 @@ def test_an_invalid_question_is_refused(name: str) -> None:
         Question.read(INVALID[name], RUN)
 
 
-def test_the_question_that_the_others_vary_is_valid() -> None:
+def test_the_unchanged_question_is_valid() -> None:
     assert Question.read(question(), RUN).shown()["files"][0]["hunks"] == FILE["hunks"]
     # what front ends do not know never reaches them
     odd = question(payload={"files": [{**FILE, "buffer": 3, "surprise": [1]}], "checks": ["rm"]})
@@ -162,8 +162,8 @@ async def test_an_invalid_answer_is_refused_and_counts_as_none(office: Office) -
     assert await inbox_.counted(refs, asked) is None
 
 
-async def test_an_answer_cannot_pretend_to_be_another_rule(office: Office) -> None:
-    """Only a person, and a policy of theirs, answer; a comparison or the machine itself never do."""
+async def test_an_answer_cannot_claim_another_policy(office: Office) -> None:
+    """Only a person or a policy of that person may answer, never a comparison."""
     ci, ana = office.desk("Ci"), office.desk()
     await ci.publish()
     inbox_, _, asked = await ana.see()
@@ -235,7 +235,7 @@ async def test_trusted_settings_of_the_repository_count(office: Office) -> None:
 
 
 @pytest.mark.parametrize("address", ["/proc/self/cwd/inner.git", "there/inner.git"])
-async def test_no_hook_of_a_remote_runs_that_only_git_finds_within_the_project(
+async def test_no_hook_of_a_remote_inside_the_project_runs(
     office: Office, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk, ran = office.desk(), office.place / "ran"
@@ -267,7 +267,7 @@ UNPUBLISHED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", UNPUBLISHED)
-async def test_a_question_that_nobody_could_read_is_not_published(office: Office, name: str) -> None:
+async def test_an_unreadable_question_is_not_published(office: Office, name: str) -> None:
     with pytest.raises(InvalidInput, match="the question cannot be published"):
         await office.desk().publish(asking(**UNPUBLISHED[name]))
     assert RUN_REF not in office.refs()

@@ -173,7 +173,7 @@ def test_a_run_without_an_answer_stays_and_two_questions_of_one_run_follow_each_
 
 
 @pytest.mark.slow
-def test_a_person_at_a_terminal_goes_on_with_a_run_of_ci(site: Site) -> None:
+def test_a_person_at_a_terminal_continues_a_run_of_ci(site: Site) -> None:
     """Without an answer the question is asked here; the changes land in the person's own tree."""
     site.asks()
     run = site.machine(CI).leaves()["execution_id"]
@@ -202,7 +202,7 @@ def test_yes_does_not_decline_what_only_a_person_decides(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_names_and_texts_pass_through_a_locale_without_them(site: Site) -> None:
+def test_names_and_texts_survive_a_locale_without_them(site: Site) -> None:
     code = SHORT.replace("total", "tötal")
     site.asks(code)
     ci, ana, job = site.machine(CI), site.machine("Änne"), site.machine(CI)
@@ -218,7 +218,7 @@ def test_names_and_texts_pass_through_a_locale_without_them(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_two_jobs_resume_at_once_and_one_of_them_is_told(site: Site) -> None:
+def test_of_two_parallel_resumes_only_one_continues(site: Site) -> None:
     site.asks()
     run = site.machine(CI).leaves()["execution_id"]
     site.machine("Ana").ok("inbox", "answer", run, "--yes")
@@ -227,7 +227,7 @@ def test_two_jobs_resume_at_once_and_one_of_them_is_told(site: Site) -> None:
     told = [process.communicate(timeout=120)[1] for process in processes]
     assert sorted(process.returncode for process in processes) == [0, 1], told
     loser = [process.returncode for process in processes].index(1)
-    assert "continues the run" in told[loser] or "no such run" in told[loser]
+    assert "continued run" in told[loser] or "no such run" in told[loser]
     assert jobs[loser].read("a.py") == LOOP
     assert jobs[0].refs() == [f"refs/heads/tideate/{run[:8]}"]
 

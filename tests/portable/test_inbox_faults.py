@@ -27,7 +27,7 @@ def answers(machine: Machine) -> list[str]:
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_publishing(site: Site, action: str) -> None:
+def test_a_run_is_published_after_a_fault_in_any_git_command(site: Site, action: str) -> None:
     """After each fault `inbox send` publishes the run; a reviewer sees it whole or not at all."""
     site.asks()
     ana = site.machine("Ana")
@@ -53,7 +53,7 @@ def test_publishing(site: Site, action: str) -> None:
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_answering(site: Site, action: str) -> None:
+def test_an_answer_is_sent_once_after_a_fault_in_any_git_command(site: Site, action: str) -> None:
     """After each fault the answer is sent by a resume, once."""
     site.asks()
     ci = site.machine(CI)
@@ -76,7 +76,7 @@ def test_answering(site: Site, action: str) -> None:
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_continuing(site: Site, action: str) -> None:
+def test_a_run_is_continued_after_a_fault_in_any_git_command(site: Site, action: str) -> None:
     """After each fault the same command continues the run to the same end; the model is not asked again."""
     site.asks()
     ci, ana = site.machine(CI), site.machine("Ana")

@@ -132,7 +132,7 @@ async def test_a_rewritten_run_is_refused_where_it_was_published(office: Office)
     await inbox.check_run(refs, asked)
 
 
-async def test_of_two_jobs_that_continue_a_run_the_first_goes_on(office: Office) -> None:
+async def test_of_two_jobs_that_continue_a_run_only_the_first_continues(office: Office) -> None:
     ci, one, two = office.desk("Ci"), office.desk("One"), office.desk("Two")
     await ci.publish()
     seen = [await desk.see() for desk in (one, two)]
@@ -143,7 +143,7 @@ async def test_of_two_jobs_that_continue_a_run_the_first_goes_on(office: Office)
     failed = [one for one in outcomes if one is not None]
     assert len(failed) == 1
     assert isinstance(failed[0], RunTaken)
-    assert "continues the run 01234567 since 20" in str(failed[0])
+    assert "continued run 01234567 at 20" in str(failed[0])
     loser = seen[outcomes.index(failed[0])]
     inbox, refs, asked = loser[0], await loser[0].find("origin", RUN), loser[2]
     await inbox.take("origin", refs, asked, again=True)
@@ -153,7 +153,7 @@ async def test_of_two_jobs_that_continue_a_run_the_first_goes_on(office: Office)
         await winner[0].take("origin", winner[1], winner[2], again=False)
 
 
-async def test_of_two_jobs_with_one_name_at_one_time_the_first_goes_on(
+async def test_of_two_parallel_jobs_with_one_name_only_the_first_continues(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Containers that a timer starts have one name, and commits of equal content have one id."""
@@ -177,7 +177,7 @@ async def test_only_the_version_that_this_machine_published_is_its_own(office: O
     assert not inbox.is_own(await inbox.find("origin", RUN))
 
 
-async def test_a_run_that_somebody_took_up_may_have_another_question(office: Office) -> None:
+async def test_a_run_that_another_machine_continued_may_have_another_question(office: Office) -> None:
     ci, bob = office.desk("Ci"), office.desk("Bob")
     await ci.publish()
     await answered(office.desk())
@@ -229,7 +229,7 @@ async def test_a_remote_that_refuses_custom_refs_gets_branches(office: Office, h
     assert [*office.refs()] == ["refs/heads/main"]
 
 
-async def test_a_remote_that_refuses_everything_is_named_with_its_words(office: Office) -> None:
+async def test_a_remote_that_refuses_everything_is_reported_with_its_message(office: Office) -> None:
     office.hook("pre-receive", "echo 'this is a mirror' >&2; exit 1")
     with pytest.raises(RemoteFailed, match="this is a mirror"):
         await office.desk("Ci").publish()
@@ -317,7 +317,7 @@ async def test_a_clock_that_is_wrong_changes_nothing(office: Office, monkeypatch
     assert await inbox.answer(refs, asked) is not None
 
 
-async def test_a_remote_that_is_gone_says_what_git_says(office: Office) -> None:
+async def test_a_missing_remote_is_reported_with_the_message_of_git(office: Office) -> None:
     ci = office.desk("Ci")
     await ci.publish()
     office.remote.rename(office.place / "away.git")

@@ -256,7 +256,7 @@ def test_a_signer_that_anyone_could_imitate_is_refused(
         load_config(None)
 
 
-def test_a_project_cannot_set_who_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_cannot_set_the_allowed_signers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / ".tideate").mkdir()
     (tmp_path / ".tideate" / "config.toml").write_text('[inbox]\nallow = ["eve@example.org"]\nsign = true\n')

@@ -99,7 +99,7 @@ def test_a_run_is_left_answered_and_continued_over_ssh(site: Site, sshd: Server)
     assert (ci.read("a.py"), ci.refs()) == (SHORT, [f"refs/heads/tideate/{run[:8]}"])
 
 
-def test_a_server_that_does_not_know_the_key_and_one_that_is_gone(site: Site, sshd: Server) -> None:
+def test_an_unknown_key_and_a_missing_server_are_reported(site: Site, sshd: Server) -> None:
     """Nothing waits for a password: there is no terminal."""
     site.asks()
     ci = over_ssh(site, sshd, CI)

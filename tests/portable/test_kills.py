@@ -66,7 +66,7 @@ def child(*words: str, kill: Kill | None = None) -> dict[str, Any] | None:
 
 
 @pytest.mark.parametrize("number", range(MOVES))
-def test_a_killed_run_ends_elsewhere_as_if_it_had_not_been(
+def test_a_killed_run_ends_elsewhere_like_a_run_that_was_not_killed(
     unkilled: Unkilled, tmp_path: Path, number: int
 ) -> None:
     seed = SEED + number
@@ -87,7 +87,7 @@ def test_a_killed_run_ends_elsewhere_as_if_it_had_not_been(
 
 
 @pytest.mark.parametrize("number", range(MOVES))
-def test_an_opening_that_is_killed_leaves_all_or_can_be_repeated(
+def test_a_killed_opening_is_complete_or_can_be_repeated(
     unkilled: Unkilled, tmp_path: Path, number: int
 ) -> None:
     seed = SEED + number
@@ -122,7 +122,7 @@ def test_an_opening_that_is_killed_leaves_all_or_can_be_repeated(
 
 
 @pytest.mark.parametrize("how", HOWS)
-def test_a_bundle_that_is_killed_while_it_is_written_is_whole_or_absent(tmp_path: Path, how: How) -> None:
+def test_a_bundle_whose_writer_is_killed_is_complete_or_absent(tmp_path: Path, how: How) -> None:
     here, file = Site(tmp_path / "here"), tmp_path / "run.tideate-bundle"
     assert here.go() is not None
     done = child("create", str(file), str(here.root), str(here.private))

@@ -79,7 +79,9 @@ def without_place(value: Any, root: Path) -> Any:
 
 
 @pytest.mark.parametrize("number", range(MOVES))
-async def test_a_moved_run_ends_as_one_that_stayed(tmp_path: Path, server: ModelServer, number: int) -> None:
+async def test_a_moved_run_ends_like_a_run_that_was_not_moved(
+    tmp_path: Path, server: ModelServer, number: int
+) -> None:
     seed = SEED + number
     print(f"repeat with TIDEATE_SEED={seed} TIDEATE_MOVES=1")
     chance = random.Random(seed)

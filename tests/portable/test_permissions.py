@@ -126,7 +126,7 @@ async def test_no_memo_gives_a_permission(
     await there.aclose()
 
 
-async def test_a_run_that_was_killed_after_an_answer_is_not_set_back(bench: Bench) -> None:
+async def test_an_older_bundle_does_not_replace_a_run_that_was_killed_after_an_answer(bench: Bench) -> None:
     """The answer is stored before its event; a bundle from before it would take the answer away."""
     graph(bench, {"one": _Stops(bench, is_reviewed, stop=True)}, step("one"))
     left = await bench.run("g", "go")

@@ -62,7 +62,7 @@ async def members(bench: Bench, run: str) -> list[str]:
     return [run, *(one.id for one in (await bench.reader()).within(run))]
 
 
-async def test_a_run_goes_away_and_comes_back(bench: Bench, tmp_path: Path) -> None:
+async def test_a_run_moves_to_another_clone_and_back(bench: Bench, tmp_path: Path) -> None:
     run = await left_in_second(bench)
     there = copy_of(bench, tmp_path / "there")
     (there.root / "a.txt").write_text("mine\n")
@@ -100,7 +100,7 @@ async def test_a_run_that_continued_in_both_places_is_refused(bench: Bench, tmp_
     assert (await bench.resume(run)).ok
     back, _ = await bundle_of(there, run)
     before = tree(bench.root)
-    with pytest.raises(RunIsHere, match="only one can count") as refused:
+    with pytest.raises(RunIsHere, match="has continued here and, separately") as refused:
         await open_bundle(bench, back)
     assert refused.value.diverged
     assert tree(bench.root) == before
@@ -142,7 +142,7 @@ async def test_private_files_are_private_under_any_umask(bench: Bench, tmp_path:
 
 
 @pytest.mark.parametrize("text", ["\0root/x", "\0", "\ud800 half", "a\nb\0c", "\u202eevil", "/"])
-async def test_odd_texts_arrive_as_they_are(bench: Bench, tmp_path: Path, text: str) -> None:
+async def test_unusual_texts_arrive_unchanged(bench: Bench, tmp_path: Path, text: str) -> None:
     async def says(_step: StepContext) -> Any:
         return {"text": text, "list": [text], text: str(bench.root / "a.txt")}
 
@@ -178,7 +178,7 @@ async def test_keys_of_models_are_not_in_a_bundle(bench: Bench, monkeypatch: pyt
     assert "very-private-key" not in json.dumps(parts.manifest) + "".join(map(repr, parts.blobs.values()))
 
 
-async def test_a_run_under_way_is_not_put_into_a_file(bench: Bench) -> None:
+async def test_an_active_run_is_not_put_into_a_file(bench: Bench) -> None:
     bench.front.hold = True
     graph(bench, {}, step("one", confirm="go?"))
     run = bench.begin("g", "go")
@@ -200,10 +200,10 @@ async def test_a_rolled_back_run_moves_without_its_changes(bench: Bench, tmp_pat
     await there.aclose()
 
 
-async def test_a_newer_version_and_unknown_columns_are_named(bench: Bench) -> None:
+async def test_a_newer_version_and_unknown_columns_are_reported(bench: Bench) -> None:
     run = await left_in_second(bench)
     data, _ = await bundle_of(bench, run)
-    with pytest.raises(InvalidBundle, match="has the format 2, and this tideate knows 1"):
+    with pytest.raises(InvalidBundle, match="has the format 2, and this version of tideate reads only 1"):
         read_bundle(io.BytesIO(data.replace(b"bundle 1\n", b"bundle 2\n", 1)))
     parts = parts_of(data)
     parts.manifest["rows"][0]["run"]["later"] = 1
@@ -239,7 +239,7 @@ def git(place: Path, *words: str) -> None:
     subprocess.run(["git", *settings, *words], cwd=place, check=True, capture_output=True)
 
 
-async def test_a_shallow_clone_takes_up_a_run(bench: Bench, tmp_path: Path) -> None:
+async def test_a_shallow_clone_opens_a_bundle(bench: Bench, tmp_path: Path) -> None:
     run = await left_in_second(bench)
     text = (bench.root / "a.txt").read_text()
     (bench.root / "a.txt").write_text("mine\n")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.store.making import query, versions
-from tideate_core.errors import StoreError, StoreIsNewer
+from tideate_core.errors import StoreIsNewer
 from tideate_core.store import Store, schema
 from tideate_core.store.database import (
     FILE,
@@ -53,17 +53,6 @@ def test_a_later_migration_is_applied_whole_or_not_at_all(
         assert connection.execute("SELECT max(version) FROM schema_version").fetchone() == (version,)
         made = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'later'").fetchone()
         assert made == (count,)
-
-
-@pytest.mark.parametrize("opening", [open_to_write, connect_to_read])
-def test_a_database_from_before_the_first_version_is_refused_and_left_alone(
-    private: Path, opening: Callable[[Path], sqlite3.Connection]
-) -> None:
-    of_version(private, 23).close()
-    before = (private / FILE).read_bytes()
-    with pytest.raises(StoreError, match=r"before version 0\.1\.0.*move the file away to start with a new"):
-        opening(private / FILE)
-    assert (private / FILE).read_bytes() == before
 
 
 @pytest.mark.parametrize("opening", [open_to_write, connect_to_read])

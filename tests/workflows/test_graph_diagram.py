@@ -70,15 +70,6 @@ def test_mermaid_has_a_subgraph_for_each_batch_and_all_edges() -> None:
     assert drawing.endswith("    class s3 current\n")
 
 
-def test_dot_has_the_batches_on_one_height_and_all_edges() -> None:
-    drawing = draw_steps(REPORT, "dot", current="draft")
-    assert r's2 [label="style\ntool git/log", tooltip="style: tool git/log"];' in drawing
-    assert "{ rank=same; s1; s2; }" in drawing
-    assert "s3 [label=" in drawing
-    assert drawing.count("penwidth=3") == 1
-    assert drawing.count(" -> ") == 7
-
-
 def test_the_svg_has_a_box_for_each_step_and_an_arrow_for_each_dependency() -> None:
     root = ElementTree.fromstring(draw_steps(REPORT, "svg", current="draft"))
     boxes = [box.get("class") for box in root.iter(f"{SVG}rect") if "box" in (box.get("class") or "")]
@@ -117,7 +108,7 @@ def test_what_a_file_says_steers_nothing(form: Format) -> None:
         workflow({"id": "a", "name": evil, "tool": tool}, step("b", "a", when=evil), title=evil), form
     )
     assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", drawing)
-    if form in ("mermaid", "dot"):
+    if form == "mermaid":
         assert not re.search(r"^\s*click", drawing, re.MULTILINE)
         assert 'x"]' not in drawing
     if form == "svg":
@@ -135,4 +126,4 @@ def test_too_much_for_an_svg_is_told_and_listed_as_text() -> None:
     with pytest.raises(InvalidInput, match="too large for an SVG: 64 steps and 2,016 dependencies"):
         draw_steps(many, "svg")
     assert draw_steps(many, "text").count("\n") == 2 + 2 * 64 - 1
-    assert draw_steps(many, "dot").count(" -> ") == 2016
+    assert draw_steps(many, "mermaid").count(" --> ") == 2016

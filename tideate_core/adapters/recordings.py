@@ -41,8 +41,8 @@ class Exchange(BaseModel):
 
     key: str
     """Hash of the model's complete input; empty in a reduced recording."""
-    said: str = ""
-    """Hash of the model's own earlier output; empty in old recordings."""
+    said: str
+    """Hash of the model's own earlier output."""
     conversation: str = ""
     """`Origin.conversation` of the request."""
     begun: int = 0
@@ -261,33 +261,6 @@ class Recording:
         return cls(tuple(sorted(exchanges, key=lambda exchange: exchange.begun)))
 
 
-def reduce_recording(path: Path, reduced: Path) -> int:
-    """Write a recording without prompts, tool results and reasoning; return its number of exchanges.
-
-    The model's own output remains: texts and calls with arguments, which include code.
-
-    :raises AdapterUnavailable: the recording cannot be read, or has no `said`.
-    :raises OSError: the reduced recording cannot be written.
-    """
-    exchanges = Recording.load(path).exchanges
-    lines: list[str] = []
-    for place, exchange in enumerate(exchanges):
-        if not exchange.said:
-            raise AdapterUnavailable(
-                f"{path} is of an earlier version and cannot be reduced: {HOW_TO_RECORD.format(path=path)}"
-            )
-        turn = exchange.turn and {**exchange.turn, "raw": "", "made_by": "", "reasoning": ""}
-        kept = {"key": "", "begun": place, "system": "", "user": "", "turn": turn}
-        pieces = [exchange.text] if exchange.text else []
-        lines.append(
-            exchange.model_copy(update={**kept, "pieces": pieces, "parts": []}).model_dump_json(
-                exclude_defaults=True
-            )
-        )
-    reduced.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return len(lines)
-
-
 def _append(path: Path, line: str) -> None:
     """Append in one write, so that concurrent exchanges do not mix."""
     make_private_directory(path.parent)
@@ -422,8 +395,7 @@ class _Index:
         for exchange in recording.exchanges:
             if exchange.key:
                 self._by_key[exchange.key].append(exchange)
-            if exchange.said:
-                self._by_said[exchange.said].append(exchange)
+            self._by_said[exchange.said].append(exchange)
         self._given: dict[str, set[int]] = defaultdict(set)
         """Given exchanges of each run, by object id."""
         self._recorded_as: dict[Origin, str] = {}

@@ -17,7 +17,7 @@ MANY: Final = 10
 
 
 def bundle_lines(here: BundleHere) -> Iterator[str]:
-    """Yield the facts about a bundle beside a project, for a person who decides to open it."""
+    """Yield the facts about a bundle and a project, for a person who decides whether to open it."""
     facts = here.facts
     yield f"run       {facts.run} of {label(facts.workflow)}, {facts.state}"
     if facts.prompt:
@@ -29,7 +29,7 @@ def bundle_lines(here: BundleHere) -> Iterator[str]:
     if facts.adapter:
         yield f"model     {label(facts.adapter)}"
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(facts.made_at / 1000))
-    yield f"made      {made} by tideate {facts.version}, in the project {label(facts.project)}"
+    yield f"created   {made} by tideate {facts.version}, in the project {label(facts.project)}"
     yield f"base      {_base(here)}"
     yield from _named("wrote", facts.written)
     yield from _named("read", facts.read)
@@ -38,7 +38,7 @@ def bundle_lines(here: BundleHere) -> Iterator[str]:
     for words in here.executed:
         yield f"caution   {label(words)}"
     if facts.answers:
-        yield f"answers   {facts.answers} accepted, which the run carries out when it is resumed"
+        yield f"answers   {facts.answers} accepted; the run acts on them after `tideate resume`"
     yield f"size      {facts.size / 1024:,.0f} KiB"
 
 

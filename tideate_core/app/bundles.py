@@ -1,4 +1,4 @@
-"""Bundles: put a run into a file, read one, and open it in a project or in a new work tree."""
+"""Use cases of bundles: put a run into a file, read the file, and open it in a project or a new work tree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SUFFIX: Final = ".tideate-bundle"
 GIT_WITHIN: Final = 120.0
-"""Seconds for git to make a work tree."""
+"""Maximum seconds for git to create a work tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class BundleHere:
     differs: tuple[str, ...]
     """Files that the run read or wrote and that have another content here."""
     executed: tuple[str, ...]
-    """Files that the run wrote and other tools execute by themselves, with the reason."""
+    """Files that the run wrote and that other tools execute without asking, with the reason."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -125,7 +125,7 @@ async def open_bundle(
     say: Callable[[str], None],
     on_write: Callable[[], object] = lambda: None,
 ) -> TakenUp:
-    """Take up a bundle as a run of a project.
+    """Open a bundle: add its run to a project.
 
     :param say: shows a message to the person.
     :param on_write: called before the first write.
@@ -141,7 +141,7 @@ async def open_bundle(
 
 @asynccontextmanager
 async def base_work_tree(root: Path | None, base: str | None, folder: str) -> AsyncIterator[Path]:
-    """Make a git work tree of a commit and yield the project in it; remove it if the block fails.
+    """Create a git work tree of a commit and yield the project in it; remove it if the block fails.
 
     :param root: the project here.
     :param base: the commit.
@@ -163,7 +163,7 @@ async def base_work_tree(root: Path | None, base: str | None, folder: str) -> As
 
     if failed := await asyncio.to_thread(git, "worktree", "add", "--detach", str(place), base):
         raise WorkspaceError(
-            f"a work tree of {base[:12]} cannot be made ({failed[:200]}); fetch that commit and try again"
+            f"a work tree of {base[:12]} cannot be created ({failed[:200]}); fetch that commit and try again"
         )
     try:
         yield place / real_path(root).relative_to(repository.top)

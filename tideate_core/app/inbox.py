@@ -178,7 +178,7 @@ async def publish_run(
 ) -> Published:
     """Publish a run that was left at a question.
 
-    :param run: the outermost run, which no process has.
+    :param run: id of the outermost run; no process has it.
     :param with_secrets: publish it even if it seems to hold secrets.
     :raises WorkspaceError: the remote cannot be reached or refuses it; the run waits here.
     :raises InvalidInput: the run cannot be moved, or it seems to hold secrets.
@@ -240,7 +240,7 @@ async def opening_lines(project: Project, found: Continuation, bundle: Bundle) -
 
 
 async def open_published(project: Project, bundle: Bundle, say: Callable[[str], None]) -> tuple[str, ...]:
-    """Take up the bundle of a published run, unless the run is here; return the files that it changed.
+    """Open the bundle of a published run, unless the run is here; return the files that it changed.
 
     :param say: shows a message to the person.
     :raises EditConflict: the files here conflict with the changes of the run.
@@ -266,7 +266,7 @@ class Continuation:
     asked: FetchedQuestion
     answer: FetchedAnswer | None
     own: bool
-    """This machine published or took up exactly this version of the run."""
+    """This machine published or continued exactly this version of the run."""
 
     @property
     def answers(self) -> dict[str, tuple[Decision, str]]:
@@ -286,7 +286,7 @@ async def find_published(project: Project, remote: str, run: str, *, again: bool
     """Fetch a published run and its answer, and check both.
 
     :param again: continue a rewritten run, or one that another machine continues.
-    :raises RefusedRef: run or answer is invalid, was rewritten, or its signature does not count.
+    :raises RefusedRef: the run or its answer is invalid, was rewritten, or its signature does not count.
     """
     inbox, _ = await _open(_root(project), (remote,), "none", project)
     refs = await inbox.find(remote, run)
@@ -392,7 +392,7 @@ async def _waiting(
 async def _open(
     root: Path, remotes: Sequence[str], terminal: Terminal, project: Project | None = None
 ) -> tuple[Inbox, list[str]]:
-    """Return the inbox of a project, and the remotes to look at."""
+    """Return the inbox of a project, and the names of the wanted remotes."""
     from tideate_core.config import load_config
     from tideate_core.portable import open_inbox
 

@@ -1,4 +1,4 @@
-"""Options and helpers of the commands of a fleet."""
+"""Shared options and helpers of `submit`, `fleet` and `schedule`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 
 PLACE: Final = "{}"
-"""Place of a line of `--each` in the words of a submission."""
+"""Placeholder for a line of `--each`."""
 
-Repo = Annotated[str, Parameter(name="--repo", metavar="URL", help="Repository; workers need access to it.")]
+Repo = Annotated[
+    str, Parameter(name="--repo", metavar="URL", help="Git repository; the workers need access to it.")
+]
 Ref = Annotated[
     str, Parameter(name="--ref", metavar="REF", help="Branch or tag to begin with. Default: HEAD.")
 ]
@@ -32,7 +34,9 @@ AdapterName = Annotated[
     str | None,
     Parameter(name="--adapter", metavar="NAME", help="Adapter in the configuration of the workers."),
 ]
-QueueName = Annotated[str, Parameter(name="--queue", metavar="Q", help="Queue of the workers.")]
+QueueName = Annotated[
+    str, Parameter(name="--queue", metavar="Q", help="Queue of the workers. Default: tideate.")
+]
 Priority = Annotated[
     int,
     Parameter(
@@ -47,7 +51,7 @@ Timeout = Annotated[
     Parameter(
         name="--timeout",
         metavar="SECONDS",
-        help="Cancel the run after this time of work.",
+        help="Cancel the run if it works this long without a question.",
         validator=validators.Number(gte=1),
     ),
 ]
@@ -78,7 +82,7 @@ def opened_fleet() -> Iterator[Fleet]:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Submission before its signature."""
+    """A submission before it is signed."""
 
     fields: Mapping[str, Any]
     key: str | None = None
@@ -88,14 +92,15 @@ class Wanted:
     def signed(self, each: Sequence[str] | None = None) -> list[SignedSubmission]:
         """Return the signed submissions, one for each line; blocking.
 
-        :param each: lines that take the place of `{}`; None: one submission.
-        :raises InvalidInput: a value is unusable, or no line has a place.
-        :raises ConfigError: there is no key to sign with, or no identity.
+        :param each: lines that replace `{}`; None: one submission.
+        :raises InvalidInput: a value is invalid, or nothing contains `{}`.
+        :raises ConfigError: there is no key to sign with, or no author.
+        :raises RemoteFailed: git cannot reach a repository, or it has no such ref.
         """
         from tideate_core.fleet import SignedSubmission
 
         if each is not None and PLACE not in repr(dict(self.fields)):
-            raise InvalidInput(f"--each has no place for its lines: write {PLACE} in the prompt or an option")
+            raise InvalidInput(f"--each needs a placeholder: write {PLACE} in the prompt or an option")
         lines = [None] if each is None else [*each]
         common = {**self.fields, "by": _author(), "at": time.time_ns() // 1_000_000}
         wanted = [self._submission(common, line) for line in lines]
@@ -132,7 +137,7 @@ def _filled(value: Any, line: str | None) -> Any:
 
 
 def _pinned(wanted: Sequence[Submission]) -> list[Submission]:
-    """Return submissions with the present commits of their refs."""
+    """Return the submissions with the current commits of their refs."""
     from tideate_core.cli.process import run_async
 
     places = dict.fromkeys((one.repo, one.ref) for one in wanted)
@@ -167,7 +172,7 @@ def _author() -> str:
     name, mail = _persons("user.name"), _persons("user.email")
     if not name or not mail:
         raise ConfigError(
-            "a submission names its author: set `git config --global user.name` and `user.email`"
+            "a submission needs an author: set `git config --global user.name` and `user.email`"
         )
     return f"{name} <{mail}>"
 
@@ -187,7 +192,7 @@ def _persons(key: str) -> str | None:
 def each_line(path: str) -> list[str]:
     """Return the lines of a file that are not empty.
 
-    :raises InvalidInput: it cannot be read, or has none.
+    :raises InvalidInput: the file cannot be read, or has no such lines.
     """
     from tideate_core.project import expand_home
     from tideate_core.util.escaping import label
@@ -198,5 +203,5 @@ def each_line(path: str) -> list[str]:
         raise InvalidInput(f"--each {label(path)} cannot be read: {error}") from error
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
-        raise InvalidInput(f"--each {label(path)} has no line")
+        raise InvalidInput(f"--each {label(path)} has no lines")
     return lines

@@ -87,7 +87,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "tideate export [OPTIONS] RUN...",
     ),
     "fleet": Command(
-        "fleet:app", "List, show, cancel and retry the runs of a fleet; release those of a dead worker."
+        "fleet:app", "List, show, cancel and retry runs of a fleet; release the runs of a dead worker."
     ),
     "fork": Command(
         "fork:fork",
@@ -98,7 +98,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "gates": Command("history:gates", "Show statistics of the gates of tasks: decisions and durations."),
     "graph": Command(
         "workflows:graph",
-        "Draw a workflow's steps or states: as text, for Mermaid or Graphviz, or as SVG.",
+        "Draw a workflow's steps or states: as text, for Mermaid, or as SVG.",
         "tideate graph [OPTIONS] NAME|FILE",
     ),
     "guard": Command(
@@ -171,7 +171,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "changes are shown and confirmed first.",
     ),
     "run": Command("run:run", RUN_HELP, "tideate run [OPTIONS] NAME|FILE [PROMPT...]"),
-    "schedule": Command("schedule:app", "Create, list, pause and delete runs of a fleet at set times."),
+    "schedule": Command(
+        "schedule:app", "Create, list, pause, resume and delete schedules of runs in a fleet."
+    ),
     "schema": Command(
         "schema:schema",
         "Print the JSON Schema of workflows in YAML and JSON, or of a handoff file.",
@@ -182,9 +184,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "submit": Command(
         "submit:submit",
         "Submit a run to a fleet, or one for each line of a file.\n\n"
-        "Your SSH key signs the submission; workers run only submissions of keys that they list. The run "
-        "begins with the present commit of REF. Its questions are in the inbox of the repository, and "
-        "accepted changes are pushed as the branch `tideate/RUN`.",
+        "Your SSH key signs the submission, and workers accept only the keys in their `[fleet] allow`. The "
+        "run begins with the current commit of REF. Its questions appear in the inbox of the repository, "
+        "and accepted changes are pushed as the branch `tideate/RUN`.",
         "tideate submit [OPTIONS] WORKFLOW [PROMPT...] --repo URL",
     ),
     "trust": Command(
@@ -201,10 +203,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "worker": Command(
         "worker:worker",
-        "Run the runs of a fleet, until Ctrl-C.\n\n"
-        "The fleet is a PostgreSQL database, `[fleet] database` of your configuration. A worker that was "
-        "killed continues its runs when it is started again under its name; `tideate fleet release NAME` "
-        "gives them to others.",
+        "Execute the runs of a fleet, until Ctrl-C.\n\n"
+        "All workers of a fleet share a PostgreSQL database: `[fleet] database` in your configuration. A "
+        "worker that was killed continues its runs after you start it again under the same name. `tideate "
+        "fleet release NAME` gives its runs to other workers.",
     ),
 }
 

@@ -473,9 +473,9 @@ class FleetConfig(_Section):
     allow: list[str] = Field(default_factory=list)
     """Keys whose submissions a worker runs: fingerprints (`SHA256:…`), or public keys."""
     bundle_every: int = Field(default=5, ge=1)
-    """Turns of a model after which a worker stores a bundle of a running run."""
+    """Number of model turns after which a worker stores a bundle of a running run."""
     rates: dict[str, str] = Field(default_factory=dict)
-    """Most starts of runs by adapter for all workers, as `NUMBER/SECONDS`."""
+    """Rate limit of each adapter for all workers together: starts of runs, as `NUMBER/SECONDS`."""
 
     @field_validator("database")
     @classmethod

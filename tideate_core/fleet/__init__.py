@@ -1,4 +1,4 @@
-"""Fleets: runs on many machines, by DBOS on PostgreSQL. The extra `fleet` is imported only here."""
+"""Fleets: runs on many machines, with DBOS and PostgreSQL. Only this package imports the extra `fleet`."""
 
 from __future__ import annotations
 

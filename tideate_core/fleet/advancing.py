@@ -1,4 +1,4 @@
-"""Advance a run on this machine: from its bundle, or its store after a crash, to a question or the end."""
+"""Execution of one leg: from a submission, bundle or interrupted work tree to a question or the end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Turns:
-    """Stores a bundle of a running run after every few turns of its models."""
+    """Bundles of a running run, one after every few model turns."""
 
     every: int
     store: Callable[[], Coroutine[None, None, object]]
@@ -46,7 +46,7 @@ class _Turns:
     _storing: asyncio.Task[object] | None = None
 
     def take(self, event: Event) -> None:
-        """Take an event of the run or of a run within it."""
+        """Count a model turn of the run or of a nested run, and store a bundle if one is due."""
         self._since += event.name is EventName.MODEL_ANSWERED
         if self._since >= self.every and (self._storing is None or self._storing.done()):
             self._since = 0
@@ -55,8 +55,8 @@ class _Turns:
     async def _store(self) -> None:
         try:
             await self.store()
-        except Exception as error:  # noqa: BLE001 the run goes on; a later bundle, or that of its end, counts
-            log.warning("no bundle of a running run was stored: %s", error)
+        except Exception as error:  # noqa: BLE001 the run continues; a later bundle replaces this one
+            log.warning("the bundle of a running run could not be stored: %s", error)
 
     async def end(self) -> None:
         """Wait for the bundle that is being stored."""
@@ -68,8 +68,9 @@ class _Turns:
 class Advance:
     """One leg on this machine.
 
-    :param tree: its work tree; there after a crash, else made anew.
-    :param load: returns a stored bundle.
+    :param tree: work tree of the leg; after a crash it is reused, else it is created.
+    :param bundle_every: number of model turns between two bundles.
+    :param load: returns the stored bundle with a hash.
     :param keep: stores a bundle and returns its hash.
     :param keep_question: stores a question and returns its hash.
     """
@@ -84,12 +85,12 @@ class Advance:
     keep: Callable[[bytes], Coroutine[None, None, str]]
     keep_question: Callable[[bytes], Coroutine[None, None, str]]
     newest: str | None
-    """Hash of the bundle to begin with, if the work tree is not there."""
+    """Hash of the bundle to begin with if there is no work tree; None: begin at the first step."""
 
     async def run(self) -> LegResult:
         """Run to the next question or the end.
 
-        :raises TideateError: the work tree cannot be made; trying again may help.
+        :raises TideateError: the work tree cannot be created; a retry may help.
         """
         project = await self._project()
         turns = _Turns(self.bundle_every, partial(self._keep, project, running=True))
@@ -109,9 +110,9 @@ class Advance:
             return self._failed(str(error), error.code)
 
     async def take_up(self) -> None:
-        """Make the work tree with the run and its changes, unless it is there.
+        """Create the work tree with the run and its changes, unless it exists.
 
-        :raises TideateError: it cannot be made; trying again may help.
+        :raises TideateError: it cannot be created; a retry may help.
         """
         project = await self._project()
         async with self._open(project, LeavingFrontEnd(None)) as runner:
@@ -128,14 +129,14 @@ class Advance:
 
     @property
     def _mark(self) -> Path:
-        """File that tells that the work tree is whole."""
+        """File that marks a complete checkout."""
         return self.tree / ".git" / "tideate-whole"
 
     def _open(self, project: Project, front: LeavingFrontEnd) -> AbstractAsyncContextManager[WorkflowRunner]:
         return open_runner(project, make_catalog(self.registry, project.root, cwd=self.tree), front)
 
     async def _known(self, runner: WorkflowRunner, project: Project) -> RunRow | None:
-        """Return the run in the work tree, taken up from its bundle if necessary; None before its start."""
+        """Return the run of the work tree, opened from its bundle if necessary; None for a new run."""
         with suppress(RunNotFound):
             return await _row(runner, self.leg.run)
         if self.newest is None:
@@ -224,7 +225,7 @@ class Advance:
 
 
 def forget_tree(tree: Path) -> None:
-    """Remove a work tree with the private state of its project; blocking."""
+    """Remove a work tree and the private state of its project; blocking."""
     with suppress(ConfigError):
         forget_project(str(tree))
     with suppress(FileNotFoundError):

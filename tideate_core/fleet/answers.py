@@ -1,4 +1,4 @@
-"""Answers of reviewers: one worker looks into the inboxes of waiting runs and begins their next legs."""
+"""Polling for answers: one worker reads the inboxes of waiting runs, and queues the next legs."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SOONEST: Final = 1.0
-"""Seconds between two looks into the inbox of a repository with a new question."""
+"""Seconds between two polls of an inbox with a new question or a new answer."""
 LATEST: Final = 30.0
-"""Seconds between two looks into one where nothing happens."""
+"""Maximum seconds between two polls of an inbox."""
 AT_ONCE: Final = 8
-"""Repositories that are looked at at once."""
+"""Maximum number of repositories that are polled at the same time."""
 MOST: Final = 10_000
-"""Waiting runs that are looked after."""
+"""Maximum number of waiting runs in one poll."""
 _PATTERNS: Final = tuple(f"{space}/answers/*" for space in Namespace)
 
 
 @dataclass(slots=True)
 class _Due:
-    """Time of the next look into an inbox."""
+    """Time of the next poll of an inbox."""
 
     every: float = SOONEST
     at: float = 0.0
     seen: frozenset[str] = frozenset()
-    """Legs that waited at the last look."""
+    """Legs that were waiting at the last poll."""
 
 
 @dataclass(slots=True)
 class AnswerPoller:
-    """Looks into each inbox of a waiting run, at growing intervals."""
+    """Polls of the inboxes of waiting runs, at growing intervals."""
 
     place: Workplace
     client: DBOSClient
     _due: dict[str, _Due] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)
-    """Commits of answers that do not count."""
+    """Commits of rejected answers."""
 
     async def poll(self) -> int:
-        """Begin the legs of answered questions; return their number.
+        """Queue the legs after new answers; return their number.
 
         :raises FleetError: the database cannot be reached.
         """
@@ -119,15 +119,22 @@ class AnswerPoller:
             if refs is None or result.asked is None or result.asked.n not in refs.answers:
                 return False
             if result.asked.n in refs.taken:
-                log.warning("run %s was taken up outside of the fleet; cancel it here", leg.run[:8])
+                log.warning(
+                    "run %s was continued outside of the fleet; `tideate fleet cancel %s` ends it here",
+                    leg.run[:8],
+                    leg.run[:8],
+                )
                 return False
             asked = await inbox.question(refs)
             if (asked.question.n, asked.question.digest) != (result.asked.n, result.asked.digest):
-                raise RefusedRef(f"the question of run {leg.run[:8]} was replaced in the inbox")
+                raise RefusedRef(
+                    f"the question of run {leg.run[:8]} was replaced in the inbox; `tideate fleet cancel` "
+                    "and then `tideate fleet retry` publish it again"
+                )
             answer = await inbox.answer(refs, asked)
         except RefusedRef as error:
             self._refused.add(refs.answers[result.asked.n] if refs and result.asked else "")
-            log.warning("an answer to run %s does not count: %s", leg.run[:8], error)
+            log.warning("an answer to run %s is rejected: %s", leg.run[:8], error)
             return False
         except RemoteFailed as error:
             log.warning("the inbox of run %s cannot be read: %s", leg.run[:8], error)
@@ -151,7 +158,7 @@ class AnswerPoller:
 
 
 def leg_of(found: WorkflowStatus) -> Leg:
-    """Return the argument of a stored leg, which was loaded.
+    """Return the leg that a DBOS workflow has as its input, which must be loaded.
 
     :raises SubmissionRefused: it is malformed.
     """

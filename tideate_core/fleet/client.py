@@ -1,4 +1,4 @@
-"""The person's side of a fleet: submit runs, list and show them, cancel, retry and release."""
+"""Client of a fleet: submit, list, show, cancel, retry and release runs; manage schedules."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from tideate_core.fleet.submission import SignedSubmission
 
 BATCH: Final = 500
-"""Runs that are submitted in one transaction."""
+"""Maximum number of runs submitted in one transaction."""
 QUIET: Final = 20.0
-"""Seconds after a start of the database in which living workers take their names again."""
+"""Seconds after a start of the database in which running workers lock their names again."""
 _STATES: Final = {
     "DELAYED": State.QUEUED,
     "ENQUEUED": State.QUEUED,
@@ -46,7 +46,7 @@ _LISTED: Final = {"application_name": APPLICATION, "load_input": False}
 
 @dataclass(frozen=True, slots=True)
 class FleetRun:
-    """A run of a fleet, as lists show it."""
+    """A run of a fleet, for lists and `fleet show`."""
 
     run: str
     state: State
@@ -62,12 +62,12 @@ class FleetRun:
     """Milliseconds since the epoch, like `updated_at`."""
     updated_at: int
     worker: str
-    """Of the last leg."""
+    """Worker of the last leg."""
     message: str
     """The open question, or the error."""
     branch: str | None
     steps: tuple[str, ...] = ()
-    """Steps of the last leg that are done; empty in lists."""
+    """Completed DBOS steps of the last leg; empty in lists."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -84,7 +84,7 @@ class Fleet:
     _client: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        logging.getLogger("dbos").setLevel(logging.CRITICAL)  # its errors are told in our words
+        logging.getLogger("dbos").setLevel(logging.CRITICAL)  # its errors are translated
         self._client = open_client(self.url)
         self._engine = open_engine(self.url)
 
@@ -98,7 +98,7 @@ class Fleet:
     def submit(
         self, submissions: Sequence[SignedSubmission], tell: Callable[[int], object] = lambda _done: None
     ) -> list[str]:
-        """Submit runs; a run that was submitted before is not submitted again. Return their ids.
+        """Submit runs and return their ids; a run that was submitted before is skipped.
 
         :param tell: called with the number of runs submitted so far.
         """
@@ -130,7 +130,7 @@ class Fleet:
         return [_view(one, later.get(_run_of(one), [one])[-1]) for one in first]
 
     def _later(self, runs: Sequence[str]) -> dict[str, list[WorkflowStatus]]:
-        """Return the legs after the first of runs, in their order."""
+        """Return the legs after the first, in order, by run."""
         found: dict[str, list[WorkflowStatus]] = {}
         if runs:
             prefixes = [f"{run}-" for run in runs]
@@ -141,8 +141,8 @@ class Fleet:
     def show(self, wanted: str) -> FleetRun:
         """Return the run with this id or prefix.
 
-        :raises RunNotFound: there is none.
-        :raises InvalidInput: there are several.
+        :raises RunNotFound: no run matches.
+        :raises InvalidInput: several runs match.
         """
         legs = self._legs(wanted)
         last = legs[-1]
@@ -167,7 +167,8 @@ class Fleet:
         if not runs:
             raise RunNotFound(wanted)
         if len(runs) > 1:
-            raise InvalidInput(f"several runs begin with {wanted}: {', '.join(run[:12] for run in runs[:5])}")
+            named = ", ".join(run[:12] for run in runs[:5])
+            raise InvalidInput(f"several runs begin with {wanted}: {named}; give more digits")
         return sorted(found, key=_number)
 
     # -- controlling ------------------------------------------------------------------------------------
@@ -184,21 +185,24 @@ class Fleet:
             with plain_errors():
                 self._client.cancel_workflow(last.workflow_id)
         elif view.state is not State.WAITING:
-            raise FleetError(f"run {view.run[:8]} has ended: it is {view.state}")
+            raise FleetError(f"run {view.run[:8]} has ended and cannot be cancelled: it is {view.state}")
         leg = leg_of(last)
         if view.state is State.WAITING or leg.asked:  # its question is in the inbox
             self._begin(leg.cancelling(leg.number + 1), last)
         return self.show(view.run)
 
     def retry(self, wanted: str) -> FleetRun:
-        """Begin the last leg of a run again that failed, or was cancelled, declined or refused.
+        """Retry the last leg of a failed, cancelled, declined or refused run.
 
         :raises FleetError: the run is in another state.
         """
         legs = self._legs(wanted, load_input=True)
         view = _view(legs[0], legs[-1])
         if view.state not in RETRIED:
-            raise FleetError(f"run {view.run[:8]} is {view.state}; only an unsuccessful run is retried")
+            raise FleetError(
+                f"run {view.run[:8]} is {view.state}; only failed, cancelled, declined and refused "
+                "runs can be retried"
+            )
         last = next(one for one in reversed(legs) if not leg_of(one).cancel)
         leg = leg_of(last).again(_number(legs[-1]) + 1, _result(last))
         self._begin(leg, last)
@@ -211,20 +215,20 @@ class Fleet:
             self._client.update_workflow_attributes(before.workflow_id, {"waiting": False}, merge=True)
 
     def release(self, name: str) -> list[str]:
-        """Enqueue the legs of a worker that will not come back; return their runs.
+        """Return the legs of a dead worker to their queues; return the ids of their runs.
 
-        :raises FleetError: the worker lives, or may live.
+        :raises FleetError: the worker is connected to the database, or may be.
         """
         since = seconds_since_start(self._engine)
         if since < QUIET:
             raise FleetError(
-                f"the database was started {since:.0f} s ago, and living workers may not have their names "
-                f"again yet; try again in {QUIET - since:.0f} s"
+                f"the database was started {since:.0f} s ago, and running workers may not have connected "
+                f"to it again; try again in {QUIET - since:.0f} s"
             )
         lock = NameLock(self._engine, name)
         with plain_errors():
             if not lock.take():
-                raise FleetError(f"the worker {name!r} is alive: its connection to the database is open")
+                raise FleetError(f"the worker {name!r} is still connected to the database; stop it first")
         try:
             return list(self._release(name))
         finally:
@@ -245,7 +249,7 @@ class Fleet:
     # -- schedules --------------------------------------------------------------------------------------
 
     def create_schedule(self, name: str, cron: str, zone: str | None, template: SignedSubmission) -> None:
-        """Create a schedule; each time starts a run.
+        """Create a schedule that starts a run at each time of a cron expression.
 
         :param zone: time zone of the cron expression; None: UTC.
         """

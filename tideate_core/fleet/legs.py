@@ -1,7 +1,7 @@
-"""Legs of a run: each from the start, or from an answer, to the next question or the end.
+"""Legs of a run: each leads from the start or an answer to the next question or the end.
 
-A leg is one workflow of DBOS. A run that waits for a person is the end of a leg and the bundle that it left:
-no worker has it, it takes no place in a queue, and any worker begins its next leg.
+A leg is one DBOS workflow. A leg that ends with a question stores the run as a bundle. A waiting run then
+needs no worker and no place in a queue, and any worker can begin its next leg.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 START: Final = "tideate.run"
 CONTINUE: Final = "tideate.continue"
 FIRE: Final = "tideate.fire"
-"""Names of the workflows: the first leg of a run, its further legs, and a schedule's time."""
+"""Names of the DBOS workflows: the first leg of a run, a later leg, and one time of a schedule."""
 VERSION: Final = "tideate-1"
-"""Application version of DBOS: changes if workers of another version cannot continue a leg."""
+"""Application version in DBOS; change it if older workers cannot continue the legs of newer ones."""
 MOST_LEGS: Final = 10_000
 QUESTION: Final = "question"
 """Name of the event with the open question."""
@@ -50,7 +50,7 @@ class _Shape(BaseModel):
 
 
 class OpenQuestion(_Shape):
-    """An open question."""
+    """Summary of an open question, for lists."""
 
     n: int = Field(ge=1)
     """Number of the question in the inbox."""
@@ -62,7 +62,7 @@ class OpenQuestion(_Shape):
 
     @classmethod
     def of(cls, question: Question) -> OpenQuestion:
-        """Return the summary of a question for lists."""
+        """Return the summary of a question."""
         return cls(
             n=question.n,
             kind=question.kind,
@@ -74,7 +74,7 @@ class OpenQuestion(_Shape):
 
 
 class Leg(_Shape):
-    """Argument of a leg."""
+    """Input of a leg."""
 
     signed: SignedSubmission
     run: str = Field(pattern=r"^[0-9a-f]{32}$")
@@ -82,19 +82,19 @@ class Leg(_Shape):
     asked: int = Field(default=0, ge=0)
     """Number of the last question."""
     bundle: str | None = None
-    """Hash of the bundle to begin with; None: from the start."""
+    """Hash of the bundle to begin with; None: begin at the first step."""
     answer: dict[str, JsonValue] | None = None
     """The answer to the last question, as it was published."""
     scheduled: str | None = None
-    """For a run of a schedule: its time."""
+    """Time of the schedule that started the run; None: a person submitted it."""
     cancel: bool = False
-    """Cancel the run: remove its question from the inbox."""
+    """The leg only cancels the run, and removes its question from the inbox."""
 
     @classmethod
     def read(cls, shape: object) -> Leg:
-        """Validate the argument of a stored leg.
+        """Validate the input of a stored leg.
 
-        :raises SubmissionRefused: it is malformed, or is about another run than was signed.
+        :raises SubmissionRefused: it is malformed, or the signature belongs to another run.
         """
         try:
             leg = cls.model_validate(shape)
@@ -104,9 +104,14 @@ class Leg(_Shape):
             raise SubmissionRefused(f"the submission is malformed: {where}: {detail['msg']}") from error
         signed = leg.signed.submission
         if leg.run != (signed.fired(leg.scheduled) if leg.scheduled is not None else signed.run):
-            raise SubmissionRefused(f"run {leg.run[:8]} is refused: the signature is of another run")
+            raise SubmissionRefused(f"run {leg.run[:8]} is refused: its signature belongs to another run")
         if signed.template != (leg.scheduled is not None):
-            raise SubmissionRefused(f"run {leg.run[:8]} is refused: only a schedule runs a template")
+            why = (
+                "only a schedule may run a template"
+                if signed.template
+                else "a schedule may only run a template"
+            )
+            raise SubmissionRefused(f"run {leg.run[:8]} is refused: {why}")
         return leg
 
     @property
@@ -125,9 +130,9 @@ class Leg(_Shape):
         return self.model_copy(update=changes)
 
     def again(self, number: int, result: LegResult | None) -> Leg:
-        """Return a further leg that begins as this one did, or at the question that this one left.
+        """Return a retry of this leg, which begins at the question that this leg asked, or as this leg did.
 
-        :param number: of the new leg.
+        :param number: number of the new leg.
         """
         changes: dict[str, Any] = {"number": number}
         if result is not None and result.state is State.WAITING:
@@ -137,7 +142,7 @@ class Leg(_Shape):
         return self.model_copy(update=changes)
 
     def cancelling(self, number: int) -> Leg:
-        """Return the leg that ends the run."""
+        """Return the leg that cancels the run."""
         return self.model_copy(update={"number": number, "cancel": True, "asked": self.asked + 1})
 
     def attributes(self) -> dict[str, Any]:
@@ -156,7 +161,7 @@ class LegResult(_Shape):
     error_code: str | None = None
     bundle: str | None = None
     question: str | None = None
-    """Hash of the question, as it is published."""
+    """Hash of the stored question."""
     asked: OpenQuestion | None = None
     files: tuple[str, ...] = ()
     commit: str | None = None
@@ -168,7 +173,7 @@ class LegResult(_Shape):
 
 
 def leg_id(run: str, number: int) -> str:
-    """Return the id of a leg's workflow."""
+    """Return the id of a leg's DBOS workflow."""
     return f"{run}-{number}"
 
 

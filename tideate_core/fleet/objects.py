@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 QUESTIONS: Final = 0
-"""Number in place of a leg's for questions, which are no bundles to begin with."""
+"""Leg number of stored questions, so that `newest` never returns one for a leg."""
 LARGEST: Final = 256 << 20
-"""Bytes of a bundle."""
+"""Maximum bytes of a bundle."""
 _TABLE: Final = f"""
 CREATE SCHEMA IF NOT EXISTS {SCHEMA};
 CREATE TABLE IF NOT EXISTS {SCHEMA}.objects (
@@ -37,7 +37,7 @@ ALTER TABLE {SCHEMA}.objects ALTER COLUMN content SET STORAGE EXTERNAL;
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """The table of bundles; all methods block, and raise SQLAlchemy's errors."""
+    """The table of bundles and questions; all methods block, and raise SQLAlchemy's errors."""
 
     engine: Engine
 
@@ -49,12 +49,12 @@ class Objects:
             connection.execute(text(_TABLE))
 
     def put(self, run: str, leg: int, content: bytes) -> str:
-        """Store a bundle; return its hash.
+        """Store a bundle or a question; return its hash.
 
         :raises FleetError: it is too large.
         """
         if len(content) > LARGEST:
-            size = f"{len(content) >> 20} MiB, over {LARGEST >> 20}"
+            size = f"{len(content) >> 20} MiB; the limit is {LARGEST >> 20} MiB"
             raise FleetError(f"the bundle of run {run[:8]} has {size}")
         name = blake3(content).hexdigest()
         with self.engine.begin() as connection:
@@ -68,7 +68,7 @@ class Objects:
         return name
 
     def get(self, run: str, name: str) -> bytes:
-        """Return a bundle.
+        """Return a bundle or a question.
 
         :raises FleetError: it is missing, or its content was changed.
         """
@@ -76,11 +76,13 @@ class Objects:
         with self.engine.connect() as connection:
             found = connection.execute(text(query), {"run": run, "hash": name}).scalar()
         if found is None or blake3(found).hexdigest() != name:
-            raise FleetError(f"the bundle {name[:12]} of run {run[:8]} is missing, or was changed")
+            raise FleetError(
+                f"the object {name[:12]} of run {run[:8]} is missing from the database or was changed there"
+            )
         return bytes(found)
 
     def newest(self, run: str, leg: int) -> str | None:
-        """Return the hash of the newest bundle stored during a leg; None without one."""
+        """Return the hash of the newest bundle stored during a leg; None if there is none."""
         query = (
             f"SELECT hash FROM {SCHEMA}.objects WHERE run = :run AND leg = :leg "  # noqa: S608
             "ORDER BY created DESC LIMIT 1"
@@ -90,7 +92,7 @@ class Objects:
         return None if found is None else str(found)
 
     def keep_only(self, run: str, names: Iterable[str]) -> None:
-        """Delete all bundles of a run but the named ones."""
+        """Delete the bundles and questions of a run, except the ones with these hashes."""
         query = f"DELETE FROM {SCHEMA}.objects WHERE run = :run AND NOT hash = ANY(:kept)"  # noqa: S608
         with self.engine.begin() as connection:
             connection.execute(text(query), {"run": run, "kept": list(names)})

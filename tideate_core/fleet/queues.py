@@ -1,4 +1,4 @@
-"""Queues of a fleet: one for each name, and one beside it for each adapter with a rate."""
+"""Queues of a fleet: one for each name, and one more for each adapter with a rate limit."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from tideate_core.fleet.legs import Leg
 
 POLLING: Final = 0.5
-"""Seconds between a worker's looks at a queue."""
+"""Seconds between two polls of a queue by a worker."""
 
 
 def queue_of(queue: str, adapter: str | None, known: Collection[str]) -> str:
-    """Return the queue of a run: that of its adapter's rate, if a worker has registered one."""
+    """Return the queue of a run: its adapter's rate-limited queue if a worker registered one, or `queue`."""
     own = f"{queue}:{adapter}"
     return own if adapter and own in known else queue
 
 
 def rated_queues(queue: str, rates: Mapping[str, str]) -> dict[str, tuple[int, float]]:
-    """Return the queues with a rate: most starts, and the seconds in which they may be."""
+    """Return the queues with rate limits: by name, the maximum number of starts and the period in seconds."""
     found = {}
     for adapter, rate in rates.items():
         number, _, seconds = rate.partition("/")
@@ -34,7 +34,7 @@ def rated_queues(queue: str, rates: Mapping[str, str]) -> dict[str, tuple[int, f
 
 
 def enqueue_options(leg: Leg, queue: str) -> EnqueueOptions:
-    """Return the options of DBOS for a leg; the same leg is enqueued once."""
+    """Return the DBOS options that enqueue a leg; DBOS enqueues the same leg only once."""
     options: EnqueueOptions = {
         "workflow_name": START if leg.number == 1 else CONTINUE,
         "queue_name": queue,

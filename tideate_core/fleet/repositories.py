@@ -1,10 +1,10 @@
-"""Repositories of a worker: a kept mirror for each address, a work tree for each leg, and the landing.
+"""Repositories of a worker: a mirror for each address, a work tree for each leg, and the pushed branches.
 
 ::
 
-    STATE/fleet/home/            an empty repository: the worker's own settings of git count, and no others
-    STATE/fleet/mirrors/HASH/    objects of a repository, and the refs of its inbox
-    STATE/fleet/WORKER/RUN-LEG/  a work tree with the objects of its mirror
+    STATE/fleet/home/                  an empty repository, so that git uses only the worker's own settings
+    STATE/fleet/mirrors/HASH/          objects of a repository, and the refs of its inbox
+    STATE/fleet/trees/WORKER/RUN-LEG/  a work tree with the objects of its mirror
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 TRAILER: Final = "Tideate-Run"
 _MIRRORED: Final = "refs/fleet/"
-"""Where a mirror keeps the branches and tags that runs begin with."""
+"""Prefix of a mirror's refs for the branches and tags that runs begin with."""
 _PAUSE: Final = 0.05
 """Seconds between two attempts to take a lock."""
 _LONGEST: Final = 300
-"""Characters of git's words in an error."""
+"""Maximum characters that an error quotes from git."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Repositories:
             return await persons_git(home, mirror)
         async with _locked(self.place / "lock"):
             if not home.exists():
-                new = self.place / "home-new"  # renamed when it is whole: git may be killed
+                new = self.place / "home-new"  # renamed when it is complete: git may be killed
                 await asyncio.to_thread(shutil.rmtree, new, ignore_errors=True)
                 await asyncio.to_thread(make_private_directory, new)
                 await init_repository(new)
@@ -108,14 +108,14 @@ class Repositories:
     async def ensure(self, address: str, ref: str, commit: str) -> Path:
         """Fetch a commit into the mirror unless it is there; return the mirror.
 
-        :raises RemoteFailed: git cannot reach the repository, or it has the commit no more.
+        :raises RemoteFailed: git cannot reach the repository, or it no longer has the commit.
         """
         git = await self.git(address)
         if not await _has(git, commit):
             refs = {f"refs/{kind}/*": f"{_MIRRORED}{kind}/*" for kind in ("heads", "tags")}
             if ref.startswith("refs/"):
                 refs[ref] = f"{_MIRRORED}other/{hashlib.sha256(ref.encode()).hexdigest()[:16]}"
-            # two fetches at once would collide at their refs
+            # two parallel fetches would collide at their refs
             async with _locked(git.place.with_suffix(".lock")):
                 if not await _has(git, commit):
                     await fetch_refs(git, address, refs)
@@ -124,10 +124,11 @@ class Repositories:
         return git.place
 
     async def push(self, address: str, tree: Path, branch: str, commit: str, trailer: str) -> str:
-        """Create a branch with a commit; return the branch's commit, which may be that of an earlier push.
+        """Create a branch at a commit; return its commit, which an earlier attempt may have pushed.
 
-        :raises RemoteFailed: git cannot reach the repository, it refuses the branch, or the branch is
-            another one.
+        :param trailer: line of the commit message that identifies the run.
+        :raises RemoteFailed: git cannot reach the repository, it refuses the branch, or the branch belongs to
+            another run.
         """
         git = replace(await self.git(address), objects=tree / ".git" / "objects")
         ref = f"refs/heads/{branch}"
@@ -136,7 +137,7 @@ class Repositories:
             return commit
         if pushed.now and await self._is_ours(git, address, ref, trailer):
             return pushed.now
-        why = pushed.refused or "the branch exists and is not of this run"
+        why = pushed.refused or "the branch exists and belongs to another run"
         raise RemoteFailed(f"{label(address)} refuses the branch {branch}: {why}")
 
     async def _is_ours(self, git: PersonsGit, address: str, ref: str, trailer: str) -> bool:
@@ -176,13 +177,13 @@ async def init_repository(place: Path) -> None:
 
 
 async def check_out(mirror: Path, commit: str, tree: Path) -> None:
-    """Make a work tree of a commit that shares the files of a mirror's objects.
+    """Check out a commit into a new work tree that shares its object files with a mirror.
 
-    :raises WorkspaceError: git cannot make it.
+    :raises WorkspaceError: git cannot create it.
     """
     await asyncio.to_thread(make_private_directory, tree)
     await init_repository(tree)
-    # links, not alternates: a repository that borrows objects from elsewhere is not read
+    # hard links, not alternates: tideate rejects a repository that borrows objects
     await asyncio.to_thread(_link_objects, mirror / "objects", tree / ".git" / "objects")
     await _git(find_repository(tree), "checkout", "--quiet", "--detach", commit, cwd=tree)
 
@@ -204,7 +205,7 @@ def _link(source: str, target: str) -> None:
 async def commit_files(tree: Path, files: Sequence[str], submission: Submission, message: str) -> str | None:
     """Commit files on top of the checked-out commit, without moving HEAD; return the commit.
 
-    The same files of the same submission are always the same commit.
+    The same files and submission always give the same commit.
 
     :returns: None if the files are unchanged.
     :raises WorkspaceError: git cannot commit.

@@ -1,4 +1,4 @@
-"""Signed submissions: the request for one run of a fleet, or for each firing of a schedule."""
+"""Signed submissions: requests for one run of a fleet, or for all runs of a schedule."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAMESPACE: Final = "tideate-submission"
-"""Purpose of the signature: a signature made for git or a login never counts."""
+"""Namespace of the signature, so that a signature made for git or a login never counts."""
 _REPOSITORY: Final = re.compile(r"[^\s-]\S*")
 _REF: Final = re.compile(r"[^\s~^:?*\[\\-][^\s~^:?*\[\\]*")
 QUEUE: Final = r"[A-Za-z][A-Za-z0-9_.-]{0,60}"
 LARGEST: Final = 1 << 20
-"""Characters of a prompt."""
+"""Maximum characters of a prompt."""
 
 
 class Submission(BaseModel):
@@ -54,13 +54,13 @@ class Submission(BaseModel):
     priority: int = Field(default=100, ge=1, le=1_000_000)
     """Smaller numbers run first."""
     timeout: int | None = Field(default=None, ge=1, le=30 * 86_400)
-    """Seconds after which a worker cancels the run, without its waiting times; None: no limit."""
+    """Maximum seconds of each leg, after which the run is cancelled; None: no limit."""
     by: str = Field(min_length=1, max_length=300)
     """Author of the run's commits, as `NAME <ADDRESS>`."""
     at: int = Field(ge=0, lt=1 << 43)
     """Time of the submission in milliseconds since the epoch."""
     template: bool = False
-    """The submission describes the runs of a schedule, and is no run itself."""
+    """The submission describes the runs of a schedule and is not a run itself."""
 
     @field_validator("repo")
     @classmethod
@@ -94,7 +94,7 @@ class Submission(BaseModel):
     def fired(self, at: str) -> str:
         """Return the id of a template's run.
 
-        :param at: the scheduled time; the same time always has the same run.
+        :param at: the scheduled time; the same time always gives the same id.
         """
         return hashlib.sha256(f"{self.run} {at}".encode()).hexdigest()[:32]
 
@@ -137,15 +137,15 @@ class SignedSubmission(BaseModel):
         run = self.submission.run[:8]
         key = signing_key(self.submission.canonical(), self.signature, NAMESPACE)
         if key is None:
-            raise SubmissionRefused(f"run {run} is refused: its signature does not fit the submission")
+            raise SubmissionRefused(f"run {run} is refused: its signature does not match the submission")
         if key not in allowed_fingerprints(allowed):
             raise SubmissionRefused(
-                f"run {run} is refused: `[fleet] allow` of this worker does not name its key {key}"
+                f"run {run} is refused: its key {key} is not in `[fleet] allow` of the worker"
             )
         return key
 
     async def checked(self, allowed: Sequence[str]) -> Submission:
-        """Return the submission if its signature counts; see `check`."""
+        """Return the submission if its signature is valid and its key allowed; see `check`."""
         await asyncio.to_thread(self.check, allowed)
         return self.submission
 
@@ -153,7 +153,7 @@ class SignedSubmission(BaseModel):
 def allowed_fingerprints(entries: Sequence[str]) -> frozenset[str]:
     """Return the fingerprints of an allow-list.
 
-    :raises ConfigError: an entry is no fingerprint and no public key.
+    :raises ConfigError: an entry is neither a fingerprint nor a public key.
     """
     found = {entry: fingerprint_of(entry) for entry in entries}
     for entry, key in found.items():
@@ -175,7 +175,7 @@ def key_file(configured: str | None, of_git: str | None) -> Path:
     named = configured or of_git
     if not named or named.startswith(("key::", "ssh-")):
         raise ConfigError(
-            "a submission needs a signature: set `[fleet] key` of your configuration to an SSH key's file"
+            "submissions must be signed: set `[fleet] key` in your configuration to the file of your SSH key"
         )
     path = expand_home(named)
     if not path.is_file():

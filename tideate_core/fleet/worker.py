@@ -1,4 +1,4 @@
-"""A worker: DBOS with tideate's workflows, under a name of its own, until it is stopped."""
+"""A worker: a process with a unique name that executes the legs of runs through DBOS, until it is stopped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TICK: Final = 2.0
-"""Seconds between two looks at the lock and at the inboxes."""
+"""Seconds between two checks of the name's lock and of the inboxes."""
 SWEEP: Final = 30
 """Ticks between two removals of work trees that no leg uses."""
 _OVER: Final = frozenset({"SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"})
@@ -46,12 +46,12 @@ class WorkerOptions:
     concurrency: int = 2
     """Legs that run at once."""
     drain: int = 30
-    """Seconds that running legs have to end after a stop; then they are left, to be resumed."""
+    """Seconds that active legs have to end after a stop; then they are interrupted, and resumed later."""
 
     def check(self) -> None:
-        """Check the names.
+        """Check the names of the worker and the queue.
 
-        :raises InvalidInput: one is unusable.
+        :raises InvalidInput: a name is invalid.
         """
         for option, name in (("--name", self.name), ("--queue", self.queue)):
             if not re.fullmatch(QUEUE if option == "--queue" else r"[\w.-]{1,100}", name):
@@ -67,12 +67,12 @@ def dbos_config(url: str, options: WorkerOptions) -> DBOSConfig:
         "system_database_url": url,
         "executor_id": options.name,
         "application_version": VERSION,
-        # not pickle, the default: whoever writes to the database could run code here
+        # not pickle, the default: anyone who can write to the database could run code here
         "serializer": DBOSPortableJSONSerializer(),
         "log_level": "WARNING",
         "console_log_level": "WARNING",
         "scheduler_polling_interval_sec": 5.0,
-        # few, because the connections of a server are: most of a leg's time is spent on models and git
+        # small, because a server has few connections; legs mostly wait for models and git
         "sys_db_pool_size": 6,
     }
 
@@ -80,7 +80,7 @@ def dbos_config(url: str, options: WorkerOptions) -> DBOSConfig:
 class Worker:
     """A running worker.
 
-    :param tell: called with what a person should know.
+    :param tell: called with messages for the person.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Worker:
         self._polls = NameLock(self._engine, "answers", ROLES)
 
     async def serve(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set, then end running legs or leave them.
+        """Execute legs until `stop` is set; then wait for active legs, and interrupt them after `drain`.
 
         :raises FleetError: the name is in use, or the database cannot be used at the start.
         """
@@ -106,11 +106,13 @@ class Worker:
                 )
             place = await asyncio.to_thread(self._place)
         await asyncio.to_thread(self._launch, place)
-        self._tell(f"worker {self._options.name} is ready for the queue {self._options.queue}")
+        self._tell(
+            f"worker {self._options.name} is ready; it takes runs from the queue {self._options.queue}"
+        )
         try:
             await self._watch(place, stop)
         finally:
-            self._tell(f"stopping; running legs have {self._options.drain} s to end")
+            self._tell(f"stopping; active runs have {self._options.drain} s to end or to ask a question")
             await asyncio.to_thread(self._stop)
 
     def _place(self) -> Workplace:
@@ -156,7 +158,7 @@ class Worker:
                     ticks += 1
                 except NameLost:
                     raise
-                except FleetError as error:  # the database is away; DBOS waits for it, too
+                except FleetError as error:  # the database is unreachable; DBOS retries, too
                     log.warning("%s", error)
                 await _wait(stop, TICK)
         finally:
@@ -184,10 +186,13 @@ class Worker:
 
 
 class NameLost(FleetError):
-    """Another worker has taken the name of this one, which was cut from the database."""
+    """This worker lost its connection to the database, and then its name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"another worker named {name!r} works now, or its runs are being released")
+        super().__init__(
+            f"this worker lost its connection to the database, and then its name {name!r}: another worker "
+            "uses the name, or its runs are being released; start this worker again, or give another --name"
+        )
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:
@@ -199,7 +204,7 @@ async def _wait(stop: asyncio.Event, seconds: float) -> None:
 
 
 def _sweep(place: Workplace, client: DBOSClient) -> None:
-    """Remove the work trees of legs that are over, or that another worker has."""
+    """Remove the work trees of legs that have ended, or that another worker has."""
     legs = place.leftover_trees()
     if not legs:
         return

@@ -1,4 +1,4 @@
-"""The workflows of DBOS: the legs of runs, and the firing of schedules."""
+"""DBOS workflows: the legs of runs, and the times of schedules."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 Shape = dict[str, Any]
 ATTEMPTS: Final = 8
-"""Attempts of a step that cannot reach a repository or the database."""
+"""Maximum attempts of a DBOS step, for example one that cannot reach a repository."""
 _LONGEST: Final = 500
-"""Characters of an error."""
+"""Maximum characters of an error."""
 _RECOVERIES: Final = 1000
-"""Times that a leg is begun by workers that die."""
+"""Maximum number of recoveries of a leg after its worker died."""
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Tell whether trying again may help."""
+    """Tell whether a retry may help."""
     from sqlalchemy.exc import SQLAlchemyError
 
     if isinstance(error, SubmissionRefused):
@@ -46,7 +46,7 @@ _RETRIES: Final[Shape] = {
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The steps of a leg as DBOS records them; a preemptible one ends if the run is cancelled."""
+    """The DBOS steps of a leg; cancelling the run interrupts a preemptible step."""
 
     prepare: Any
     advance: Any
@@ -87,7 +87,7 @@ def _make_steps(place: Workplace) -> _Steps:
 
 
 def _cause(error: Exception) -> tuple[str, str]:
-    """Return the last error of a step that was retried, in one line, and its code."""
+    """Return the last error of a DBOS step, in one line, and its code."""
     errors: list[Exception] = getattr(error, "errors", None) or [error]
     last = errors[-1]
     words = str(getattr(last, "orig", None) or last).partition("\n")[0][:_LONGEST]
@@ -120,7 +120,7 @@ def _make_leg(place: Workplace) -> Callable[[Shape], Awaitable[Shape]]:
     async def leg(shape: Shape) -> Shape:
         try:
             return await run_leg(shape)
-        except Exception as error:  # noqa: BLE001 a step's, in DBOS's words; the run can be retried
+        except Exception as error:  # noqa: BLE001 any error of a DBOS step fails the leg
             words, code = _cause(error)
             failed = LegResult(state=State.FAILED, message=words, error_code=code, worker=place.name)
             return failed.model_dump(mode="json")
@@ -129,7 +129,7 @@ def _make_leg(place: Workplace) -> Callable[[Shape], Awaitable[Shape]]:
 
 
 def register_workflows(place: Workplace) -> None:
-    """Register the workflows of a worker; once in a process, before DBOS is launched."""
+    """Register the DBOS workflows of a worker; call it once in a process, before DBOS is launched."""
     leg = _make_leg(place)
 
     @DBOS.workflow(name=START, max_recovery_attempts=_RECOVERIES)

@@ -1,4 +1,4 @@
-"""The steps of a leg on one worker; each may be repeated after a crash, and then changes nothing twice."""
+"""The steps of a leg on one worker; each is idempotent, because it is repeated after a crash."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _TITLE: Final = 70
-"""Characters of a commit's first line."""
+"""Maximum characters of a commit's first line."""
 
 
 @dataclass(slots=True)
@@ -49,13 +49,13 @@ class Workplace:
         self.registry.load_packages()
 
     def tree(self, leg: Leg) -> Path:
-        """Return the place of a leg's work tree."""
+        """Return the directory of a leg's work tree."""
         return self.place / "trees" / self.name / leg.id
 
     async def prepare(self, leg: Leg) -> str:
-        """Check a leg's signature, fetch its commit into the mirror, and return it.
+        """Check a leg's signature, fetch its commit into the mirror, and return the commit.
 
-        :raises SubmissionRefused: the signature does not count.
+        :raises SubmissionRefused: the signature is invalid, or its key is not allowed.
         :raises RemoteFailed: git cannot reach the repository.
         """
         signed = await leg.signed.checked(self.config.fleet.allow)
@@ -66,7 +66,7 @@ class Workplace:
     async def advance(self, leg: Leg, commit: str) -> LegResult:
         """Run a leg to the next question or the end.
 
-        :raises TideateError: its work tree cannot be made.
+        :raises TideateError: its work tree cannot be created.
         """
         result = await (await self._advance(leg, commit)).run()
         return result.model_copy(update={"worker": self.name})
@@ -111,7 +111,7 @@ class Workplace:
         return Inbox(git, git.place / "inbox-notes", self.config.inbox)
 
     async def land(self, leg: Leg, result: LegResult) -> str | None:
-        """Push the changes of an ended run as a branch; return its commit, None without changes.
+        """Push the changes of a completed run as a branch; return its commit, or None if nothing changed.
 
         :raises RemoteFailed: git cannot reach the repository, or it refuses the branch.
         """
@@ -127,7 +127,7 @@ class Workplace:
         return await self.repositories.push(signed.repo, tree, branch_of(leg.run), commit, trailer)
 
     async def finish(self, leg: Leg, result: LegResult) -> None:
-        """Remove an ended run's refs and older bundles, and the leg's work tree."""
+        """Remove the leg's work tree, an ended run's inbox refs, and a completed run's older bundles."""
         if result.state is not State.WAITING:
             address = leg.submission.repo
             if leg.asked:
@@ -141,7 +141,7 @@ class Workplace:
         await asyncio.to_thread(forget_tree, self.tree(leg))
 
     def leftover_trees(self) -> list[str]:
-        """Return the legs with a work tree; blocking."""
+        """Return the ids of the legs that have a work tree; blocking."""
         folder = self.place / "trees" / self.name
         return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
 

@@ -1,4 +1,4 @@
-"""Portable runs: a run in one file, which another machine opens and continues."""
+"""Portable runs: bundles, which hold a run in one file, and the inbox of published runs."""
 
 from __future__ import annotations
 

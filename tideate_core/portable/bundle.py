@@ -1,4 +1,4 @@
-"""Bundles: a run with its nested runs, its written files and its open answers in one file."""
+"""Bundles: a run with its nested runs, its written files and the drafts of its reviews in one file."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ ENDED: Final = frozenset(("completed", "failed", "cancelled"))
 
 
 class Blobs:
-    """Contents of a bundle that is being made, by name."""
+    """Blobs of a bundle that is being created, by name."""
 
     def __init__(self) -> None:
         self.contents: dict[str, bytes] = {}
 
     def put(self, content: bytes) -> str:
-        """Keep a content and return its name."""
+        """Add a blob and return its name."""
         name = blob_name(content)
         self.contents[name] = content
         return name
@@ -66,7 +66,7 @@ class Blobs:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A checked bundle; `Relocation` has not resolved its paths yet."""
+    """A validated bundle; `Relocation` has not resolved its paths yet."""
 
     manifest: Manifest
     rows: tuple[RunRows, ...]
@@ -84,18 +84,18 @@ class Bundle:
         return self.manifest.question
 
     def records(self) -> dict[str, list[PortableRecord]]:
-        """Return the records of the journal by run."""
+        """Return the journal's records by run."""
         found: dict[str, list[PortableRecord]] = {one.id: [] for one in self.rows}
         for record in self.manifest.journal:
             found[record.run].append(self._record(record))
         return found
 
     def copies(self) -> dict[str, list[PortableFile]]:
-        """Return the changes in the guarded copies by the id of the copy."""
+        """Return the changes in the guarded copies by the copy's id."""
         return {one.id: self._files(one.files) for one in self.manifest.copies}
 
     def order(self) -> list[tuple[str, int]]:
-        """Return run and number of each record, in the order of writing."""
+        """Return the run of each record and its number within the run, in the order of writing."""
         count: dict[str, int] = {}
         order = []
         for record in self.manifest.journal:
@@ -138,14 +138,14 @@ def create_bundle(
     with_secrets: bool = False,
     running: bool = False,
 ) -> BundleFacts:
-    """Write a run that waits or has ended to a bundle; blocking.
+    """Write a bundle of a run that waits or has ended; blocking.
 
     :param root: the project.
     :param private: its private state.
-    :param run_id: the whole id.
-    :param question: the question that the run waits with, as JSON.
+    :param run_id: the complete id.
+    :param question: the open question of the run, as JSON.
     :param with_secrets: include texts that seem to hold secrets.
-    :param running: the run may be under way; the bundle holds what a crash would leave now.
+    :param running: the run may be active; the bundle then holds its stored state, as after a crash.
     :raises RunNotFound: no run has this id.
     :raises RunIsOwned: a living process has the run.
     :raises InvalidInput: the run cannot be moved, or it seems to hold secrets.
@@ -153,7 +153,7 @@ def create_bundle(
     :raises StoreError: the store cannot be read.
     :raises OSError: the target cannot be written.
     """
-    # before the journal: a write that the rows do not know is rolled back, as after a crash
+    # before the journal: the rows then lack a later write, and it is rolled back as after a crash
     rows = export_rows(private, run_id, running=running)
     _refuse_fixed(rows)
     blobs = Blobs()
@@ -198,7 +198,7 @@ def read_bundle(source: BinaryIO) -> Bundle:
 
 
 def _check(bundle: Bundle) -> None:
-    """Check the parts that name other parts.
+    """Check the references between the parts of a bundle.
 
     :raises InvalidBundle: a part is missing, doubled or not allowed.
     """
@@ -240,7 +240,7 @@ def leads_out(path: str, target: bytes) -> bool:
 
 
 def _refuse_fixed(rows: Sequence[RunRows]) -> None:
-    """Refuse runs that cannot continue elsewhere.
+    """Reject runs that cannot continue elsewhere.
 
     :raises InvalidInput: with the reason.
     """
@@ -291,7 +291,7 @@ def _is_rolled_back(private: Path, run: str) -> bool:
     if applies and rolled_back_all(applies[-1].parent):
         return True
     raise InvalidInput(
-        f"a part of run {run[:8]} was rolled back; `tideate rollback {run[:8]}` rolls back the rest first"
+        f"run {run[:8]} was rolled back only in part; `tideate rollback {run[:8]}` rolls back the rest"
     )
 
 

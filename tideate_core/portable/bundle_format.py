@@ -1,9 +1,9 @@
-"""The file of a bundle: a digest, then one compressed frame of a manifest and of named blobs.
+"""File format of bundles: a digest, then one compressed frame with a manifest and named blobs.
 
 ::
 
     tideate-bundle 1
-    DIGEST (blake3 of all that follows)
+    DIGEST (blake3 of everything that follows)
     (zstd frame: length of the manifest, manifest, blobs in the manifest's order)
 
 A bundle is untrusted data: sizes are bounded before anything is unpacked, and every name, digest and
@@ -35,7 +35,7 @@ _LENGTH: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Largest sizes of a bundle, in bytes unless stated otherwise."""
+    """Maximum sizes of a bundle, in bytes unless stated otherwise."""
 
     file: int = 256 << 20
     unpacked: int = 512 << 20
@@ -106,7 +106,7 @@ class ChangedMode(Model):
 
 
 class Record(Model):
-    """One apply of a run's journal."""
+    """One apply in a run's journal."""
 
     run: RunId
     step: Name | None = None
@@ -138,13 +138,13 @@ class Origin(Model):
 
     project: Name
     first_commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")] | None = None
-    """Identifies copies of one repository; None outside of git."""
+    """Root commit of the repository; None outside of git."""
     base: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")] | None = None
     """Commit that was checked out."""
     made_at: Annotated[int, Field(ge=0, lt=2**53)]
     """Milliseconds since the epoch."""
     version: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,50}$")]
-    """Of tideate."""
+    """Version of tideate."""
 
 
 class Workflow(Model):
@@ -209,9 +209,10 @@ def write_bundle(target: BinaryIO, manifest: Manifest, blobs: Mapping[str, bytes
     parts = [len(head).to_bytes(_LENGTH, "big"), head, *(blobs[name] for name, _ in manifest.blobs)]
     whole = b"".join(parts)
     if len(head) > BOUNDS.manifest or len(whole) > BOUNDS.unpacked:
-        most = BOUNDS.unpacked >> 20
+        limits = f"{BOUNDS.unpacked >> 20} MiB, {BOUNDS.manifest >> 20} MiB without files"
         raise InvalidInput(
-            f"the bundle would hold {len(whole) >> 20} MiB, more than {most}; it was not written"
+            f"the bundle would hold {len(whole) >> 20} MiB, {len(head) >> 20} MiB without files, and the "
+            f"limits are {limits}; it was not written"
         )
     body = zstandard.ZstdCompressor(level=10, write_checksum=True).compress(whole)
     if len(body) > BOUNDS.file - 1024:
@@ -242,16 +243,17 @@ def _read(source: BinaryIO) -> bytes:
 
 
 def _checked_body(data: bytes) -> memoryview:
-    """Return the compressed frame, after its digest was compared."""
+    """Check the digest, and return the compressed frame."""
     line, found, _ = data[:64].partition(b"\n")
     if not found or not line.startswith(MAGIC):
-        raise InvalidBundle("it is not a file of `tideate bundle create`")
+        raise InvalidBundle("it is not a file that `tideate bundle create` wrote")
     version = line[len(MAGIC) :]
     if not re.fullmatch(rb"[1-9][0-9]{0,5}", version):
         raise InvalidBundle("its first line is damaged")
     if int(version) != FORMAT:
         raise InvalidBundle(
-            f"it has the format {int(version)}, and this tideate knows {FORMAT}", "update tideate here"
+            f"it has the format {int(version)}, and this version of tideate reads only {FORMAT}",
+            "update tideate here",
         )
     digest = data[len(line) + 1 : len(line) + 1 + _DIGEST_LINE]
     body = memoryview(data)[len(line) + 1 + _DIGEST_LINE :]
@@ -283,9 +285,9 @@ def _all_of(reader: Any, body: memoryview, size: int) -> bytes:
             raise InvalidBundle("it unpacks to more than it declares")
         parts.append(part)
         if reader.eof and at + piece < len(body):
-            raise InvalidBundle("something follows its end")
+            raise InvalidBundle("there is more data after its end")
     if not reader.eof or reader.unused_data or total != size:
-        raise InvalidBundle("its compressed part is cut off, or something follows it")
+        raise InvalidBundle("its compressed part is cut off, or there is more data after it")
     return b"".join(parts)
 
 
@@ -315,7 +317,7 @@ def _blobs(names: Sequence[tuple[str, int]], whole: bytes, at: int) -> dict[str,
             raise InvalidBundle("a part of it is too large or cut off")
         content = whole[at : at + size]
         if name in found or _blake3(content) != name:
-            raise InvalidBundle("a part of it does not match its name, or is there twice")
+            raise InvalidBundle("a part of it does not match its name, or appears twice")
         found[name] = content
         at += size
     if at != len(whole):
@@ -336,7 +338,7 @@ def parse_column(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidBundle("a value of it is not JSON") from error
+        raise InvalidBundle("a value in it is not JSON") from error
 
 
 def _blake3(content: bytes | memoryview) -> str:

@@ -1,4 +1,4 @@
-"""Guarded copies of agents in a bundle: changes that have not landed move to new copies."""
+"""Guarded copies of agents in a bundle: changes that have not landed go into new copies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def copy_ids(rows: Sequence[RunRows]) -> list[str]:
 
 
 def read_copy(root: Path, copy: str) -> ScratchDifference | None:
-    """Return the changes in a copy, None if it is gone; blocking, not in an event loop.
+    """Return the changes in a copy, or None if it is gone; blocking, and not for use in an event loop.
 
     :raises InvalidInput: a bundle cannot hold a change.
     """
@@ -53,7 +53,7 @@ def merged_copy(
 ) -> tuple[dict[str, FileImage | None], dict[str, str]]:
     """Merge an agent's changes with the files here; blocking.
 
-    :param written: images that the run's own changes will have, by path.
+    :param written: images of the files after the run's own changes, by path.
     :returns: images by path, None for a deletion, and conflicts with the reason.
     """
     images: dict[str, FileImage | None] = {}
@@ -63,16 +63,16 @@ def merged_copy(
         theirs = written.get(path) or read_image_nofollow(path)
         merged = merge_image(file.before, file.after, theirs)
         if merged is None:
-            conflicts[file.path] = "was changed here where the agent changed it in its copy"
+            conflicts[file.path] = "was changed both here and in the agent's copy"
         elif not merged.state.holds_same_as(theirs.state):
             images[file.path] = None if merged.state.kind == "absent" else merged
     return images, conflicts
 
 
 async def make_copy(root: Path, files: Mapping[str, FileImage | None]) -> GuardedCopy:
-    """Make a guarded copy of the project here with an agent's changes.
+    """Create a guarded copy of the project here with an agent's changes.
 
-    :raises ScratchUnavailable: it cannot be made.
+    :raises ScratchUnavailable: it cannot be created.
     """
     copy = await GuardedCopy.prepare(root)
     try:
@@ -86,13 +86,13 @@ async def make_copy(root: Path, files: Mapping[str, FileImage | None]) -> Guarde
 def with_copies(rows: Sequence[RunRows], made: Mapping[str, str]) -> list[RunRows]:
     """Return rows with the ids of the new copies.
 
-    :param made: new ids by those of the bundle.
+    :param made: new ids by the ids in the bundle.
     """
     return [_with_copies(one, made) for one in rows]
 
 
 def keep_copies(rows: Sequence[RunRows], copies: Sequence[GuardedCopy], at: int) -> None:
-    """Record that the copies wait for their run, so that they are not removed; blocking.
+    """Record that the copies belong to a waiting run, so that they are kept; blocking.
 
     :raises WorkspaceError: a record cannot be written.
     """

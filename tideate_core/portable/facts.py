@@ -1,4 +1,4 @@
-"""Facts about a bundle, for a person who decides to open it."""
+"""Facts about a bundle, for a person who decides whether to open it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from tideate_core.store import RunRows
 
 TITLE: Final = 200
-"""Characters of a prompt and of a question."""
+"""Maximum characters of a prompt and of a question."""
 _CONFIRMED: Final = ".confirm:"
 """Part of the key of a recorded answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundleFacts:
-    """Facts about a bundle; texts are untrusted and have to be escaped."""
+    """Facts about a bundle; texts are untrusted and must be escaped."""
 
     run: str
     workflow: str
@@ -46,7 +46,7 @@ class BundleFacts:
     made_at: int
     """Milliseconds since the epoch."""
     version: str
-    """Of the tideate that made it."""
+    """Version of tideate that created it."""
     written: tuple[str, ...]
     read: tuple[str, ...]
     left: tuple[str, ...]

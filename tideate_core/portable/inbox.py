@@ -1,4 +1,4 @@
-"""The inbox of a project: publish runs that wait, answer their questions, and continue them."""
+"""The inbox of a project: publish waiting runs, answer their questions, and continue them."""
 
 from __future__ import annotations
 
@@ -113,11 +113,11 @@ class _Notes:
     """Notes of this machine about a published run; they survive a crash."""
 
     commits: list[str] = field(default_factory=list)
-    """Commits of the run that this machine made or accepted, the last one at the end."""
+    """Commits of the run that this machine published or continued, the newest last."""
     answers: dict[str, str] = field(default_factory=dict)
-    """Commits of own answers by the commit of their question."""
+    """Commits of this machine's answers by the commit of their question."""
     taken: dict[str, str] = field(default_factory=dict)
-    """Commits of own marks by the number of the question."""
+    """Commits of this machine's marks (`Taken`) by the number of the question."""
     n: int = 0
     """Number of the last question."""
 
@@ -125,7 +125,7 @@ class _Notes:
 class Inbox:
     """The published runs in a project's remotes.
 
-    :param git: opened at `GIT` in the private state.
+    :param git: see `inbox_git`.
     :param private: the project's private state.
     """
 
@@ -230,7 +230,7 @@ class Inbox:
         return self._read[place]
 
     def is_own(self, refs: RunRefs) -> bool:
-        """Tell whether this machine published or took up exactly this version of a run."""
+        """Tell whether this machine published or continued exactly this version of a run."""
         return refs.commit in self._notes(refs.run).commits
 
     async def bundle(self, refs: RunRefs) -> BytesIO:
@@ -361,7 +361,7 @@ class Inbox:
         commit = await write_sealed(self._git, files, message, sign=self._config.sign)
         notes = self._notes(run)
         notes.commits.append(commit)
-        self._write(run, notes)  # first: after a crash the pushed commit is known
+        self._write(run, notes)  # before the push, so that a crash does not lose the commit
         expected = refs.commit if refs else ABSENT
         space = await self._push_run(remote, run, commit, expected, refs)
         notes.n = question.n
@@ -395,7 +395,7 @@ class Inbox:
     # -- answering --------------------------------------------------------------------------------------
 
     async def send(self, remote: str, asked: FetchedQuestion, decision: Decision) -> FetchedAnswer | None:
-        """Publish an answer; return None if it counts, else the earlier answer.
+        """Publish an answer; return None if it counts, or else the earlier answer that counts.
 
         :raises RemoteFailed: git cannot reach the remote, or it refuses the ref.
         :raises RefusedRef: the question is no longer open.
@@ -411,7 +411,7 @@ class Inbox:
                 )
             commit = await self._write_answer(asked, decision)
             notes.answers[asked.commit] = commit
-            self._write(run, notes)  # first: a repetition after a crash pushes the same answer
+            self._write(run, notes)  # before the push, so that a retry after a crash pushes the same answer
         ref = answer_ref(asked.space, run, question.n)
         expected = ABSENT
         if refs is not None and refs.commit == asked.commit and await self.counted(refs, asked) is None:
@@ -439,7 +439,7 @@ class Inbox:
     async def check_run(self, refs: RunRefs, asked: FetchedQuestion, *, again: bool = False) -> None:
         """Check that a run may be continued here.
 
-        :param again: continue a rewritten run; a signature that `[inbox] allow` requires is required even so.
+        :param again: continue the run even if its ref was rewritten; `[inbox] allow` still applies.
         :raises RefusedRef: its signature does not count, or its ref was rewritten.
         """
         sealed = await read_sealed(self._git, refs.commit, RUN_FILES, ())
@@ -492,15 +492,13 @@ class Inbox:
         sealed = await read_sealed(self._git, commit, TAKEN_FILES, (TAKEN,))
         mark = Taken.read(sealed.files[TAKEN])
         when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(mark.at / 1000))
-        return (
-            f"{label(mark.by)} continues the run {run[:8]} since {when}; if that has failed, --again "
-            "continues it here"
-        )
+        by = label(mark.by)
+        return f"{by} continued run {run[:8]} at {when}; if that has failed, --again continues it here"
 
     # -- pruning ----------------------------------------------------------------------------------------
 
     async def remove(self, remote: str, refs: RunRefs) -> None:
-        """Remove the refs of a run that has ended, as they are now.
+        """Remove the refs of a run that has ended, except refs that have changed meanwhile.
 
         :raises RemoteFailed: git cannot reach the remote, or it refuses to remove them.
         """
@@ -531,7 +529,9 @@ class Inbox:
             await self._change(remote, changes) if changes else (), changes, strict=True
         ):
             if not pushed.done and pushed.refused:
-                raise RemoteFailed(f"the remote {label(remote)} keeps {label(change.ref)}: {pushed.refused}")
+                raise RemoteFailed(
+                    f"{label(remote)} does not remove the ref {label(change.ref)}: {pushed.refused}"
+                )
 
     # -- the person's side ------------------------------------------------------------------------------
 
@@ -555,7 +555,7 @@ class Inbox:
 async def waiting_questions(
     inbox: Inbox, fetched: RemoteInbox
 ) -> list[tuple[RunRefs, FetchedQuestion | str]]:
-    """Return the questions of fetched runs; for an invalid question, the reason."""
+    """Return the questions of fetched runs, or the reason if a question is invalid."""
     found: list[tuple[RunRefs, FetchedQuestion | str]] = []
     for refs in [*fetched.runs.values()][:MOST_RUNS]:
         try:
@@ -577,7 +577,7 @@ async def open_inbox(root: Path, private: Path, config: InboxConfig, *, terminal
 
 
 async def inbox_git(root: Path, private: Path) -> PersonsGit:
-    """Return git for the inbox; settings of the repository that start programs count if they are trusted."""
+    """Return git for the inbox; the repository's settings start programs only if they are trusted."""
     git = await persons_git(root, private / GIT)
     if bool(git.ignored) and await asyncio.to_thread(_has_trusted_programs, root):
         return await persons_git(root, private / GIT, trusted=True)

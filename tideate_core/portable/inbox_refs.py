@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Namespace(StrEnum):
-    """Place of the refs on a remote."""
+    """Prefix of the refs on a remote."""
 
     REFS = "refs/tideate"
     BRANCHES = "refs/heads/tideate"
@@ -33,10 +33,11 @@ class RunRefs:
     run: str
     space: Namespace
     commit: str
-    """The commit of its present question."""
+    """The commit of its current question."""
     answers: Mapping[int, str]
     """Commits by the number of the question."""
     taken: Mapping[int, str]
+    """Commits of the marks that the run was continued, by the number of the question."""
 
     def of_question(self, n: int) -> list[str]:
         """Return the commits of the answer and the mark to a question."""
@@ -81,12 +82,12 @@ def answer_ref(space: Namespace, run: str, n: int) -> str:
 
 
 def taken_ref(space: Namespace, run: str, n: int) -> str:
-    """Return the name of the ref of the mark that a run is continued."""
+    """Return the name of the ref of the mark that a run was continued after a question."""
     return f"{space}/taken/{run}/{n}"
 
 
 def sort_refs(found: Mapping[str, str]) -> RemoteInbox:
-    """Sort the refs of a remote by run; a run below `refs/tideate` precedes one among the branches."""
+    """Group the refs of a remote by run; a run below `refs/tideate` takes precedence over a branch."""
     runs: dict[str, RunRefs] = {}
     beside: dict[str, dict[tuple[str, str], dict[int, str]]] = {space: {} for space in Namespace}
     for ref, commit in sorted(found.items(), reverse=True):

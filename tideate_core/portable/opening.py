@@ -1,9 +1,9 @@
-"""Opening of a bundle on disk: staged, swapped in, and reverted after a crash.
+"""Crash-safe opening of a bundle: its files are staged, swapped in, or reverted after a crash.
 
 ``PRIVATE/portable/opening/RUN/`` exists from before the first write until after the rows are in the store::
 
-    state.json      runs, and the mark that tells whether the rows are in the store
-    journal/RUN/    the write of the project's files, to revert it
+    state.json      the runs, and the last event, which tells whether the rows are in the store
+    journal/RUN/    journal of the write to the project's files, for a revert
     new/            journals and drafts of the runs, until they are swapped in
     old/            the replaced journals and drafts
 """
@@ -45,7 +45,7 @@ def openings(private: Path) -> list[Path]:
 def lock_openings(private: Path) -> int | None:
     """Lock the openings; return the descriptor to close, or None if another process has the lock.
 
-    :raises WorkspaceError: the lock cannot be made.
+    :raises WorkspaceError: the lock cannot be created.
     """
     try:
         make_private_directory(private / FOLDER)
@@ -75,16 +75,16 @@ class Opening:
 
     @property
     def staged(self) -> Path:
-        """Private state in which new journals and drafts are made."""
+        """Private state in which new journals and drafts are staged."""
         return self.place / "new"
 
     def begin(
         self, root: Path | None, runs: Sequence[str], mark: tuple[int, str, int] | None, *, known: bool
     ) -> None:
-        """Make the directory, durably; blocking.
+        """Create the directory durably; blocking.
 
-        :param root: of the project's files.
-        :param runs: all runs of the bundle, and of the present run that they replace.
+        :param root: directory of the project's files; None outside of a project.
+        :param runs: all runs of the bundle, and the runs here that they replace.
         :param mark: number, name and time of the last event in the bundle.
         :param known: the run is in the store already.
         """
@@ -133,7 +133,7 @@ class Opening:
         self.end()
 
     def is_of(self, root: Path | None) -> bool:
-        """Tell whether it is an opening of this directory: directories outside of projects share a state."""
+        """Tell whether it belongs to this directory; directories outside of projects share one state."""
         return not (self.place / STATE).is_file() or self._state()["root"] == _named(root)
 
     def is_done(self, reader: Reader) -> bool:

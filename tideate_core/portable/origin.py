@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from tideate_core.store import RunRows
 
 GIT_WITHIN: Final = 5.0
-"""Seconds for one question to git."""
+"""Maximum seconds for one git command."""
 MOST_SEEN: Final = 2_000
-"""Files that are listed."""
+"""Maximum number of listed files."""
 LARGEST_SEEN: Final = 32 << 20
-"""Bytes of a file that is compared."""
+"""Maximum bytes of a compared file."""
 _NAMES: Final = ("path", "file", "paths", "files")
 """Arguments of tools that name files."""
 
 
 def find_origin(root: Path, version: str, at: int) -> Origin:
-    """Return the origin of a bundle that is made now; blocking.
+    """Return the origin of a new bundle; blocking.
 
     :param at: milliseconds since the epoch.
     """
@@ -59,7 +59,7 @@ def _git(root: Path, *arguments: str) -> list[str]:
 
 
 def seen_files(root: Path, rows: Sequence[RunRows], journal: Sequence[Record]) -> list[SeenFile]:
-    """Return the files that a run wrote and read, with their present content; blocking."""
+    """Return the files that a run wrote and read, with their current content; blocking."""
     place = Root(root)
     written = dict.fromkeys(file.path for record in journal for file in record.files)
     read = dict.fromkeys(name for one in rows for name in _read_names(one, place))

@@ -23,7 +23,7 @@ Place: TypeAlias = Annotated[int, Field(ge=0, le=1 << 31)]
 
 
 class Shown(BaseModel):
-    """A part of a payload; keys that front ends do not know are left out."""
+    """A part of a payload, without the keys that front ends do not know."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
@@ -163,7 +163,7 @@ PAYLOADS: Final[Mapping[DecisionKind, type[Shown]]] = {
     "gate": Gate,
     "override": Gate,
 }
-"""Payloads by kind; a comparison is answered where its runs are."""
+"""Payloads by kind; a comparison can be answered only on the machine of its runs."""
 
 
 class _Said(Shown):

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def question_text(question: Question, remote: str) -> str:
-    """Return a question as Markdown; all text of others is in code blocks.
+    """Return a question as Markdown; untrusted text is in code blocks.
 
     :param remote: the name of the remote for the commands.
     """
     short = question.run[:8]
     parts = [
-        f"# Question {question.n} of the run {short}",
+        f"# Question {question.n} of run {short}",
         _block(
             f"workflow: {label(question.workflow)}\nstep:     {label(question.step)}\n"
             f"kind:     {question.kind}\nproject:  {label(question.project)}"
@@ -29,11 +29,11 @@ def question_text(question: Question, remote: str) -> str:
         parts += ["Details:", _block(question.details)]
     if question.executed:
         lines = [f"{label(one.path)}: {label(one.reason)}" for one in question.executed]
-        parts += ["Other tools execute these files by themselves:", _block("\n".join(lines))]
+        parts += ["Other tools execute these files without asking:", _block("\n".join(lines))]
     if question.kind == "review":
         parts.append("The proposed changes are in `changes.diff`.")
     parts += [
-        "Answer it in a clone of this repository:",
+        "Answer the question in a clone of this repository:",
         _block(f"tideate inbox answer {short}"),
         "Continue the run after the answer:",
         _block(f"tideate resume --from {label(remote)} {short}"),

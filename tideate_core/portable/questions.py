@@ -81,7 +81,7 @@ class Question(_Strict):
 
         :param run: the outermost run.
         :param about: project, time and version.
-        :raises InvalidInput: nobody could read it.
+        :raises InvalidInput: a reader would reject it.
         """
         try:
             made = cls(
@@ -205,8 +205,8 @@ class Answer(_Strict):
     def check(self, question: Question, commits: Collection[str]) -> None:
         """Check that it answers exactly this question.
 
-        :param commits: of the question.
-        :raises RefusedRef: it is about another one.
+        :param commits: commits of the question.
+        :raises RefusedRef: it answers another question.
         """
         about = (self.run, self.n, self.digest, self.place)
         asked = (question.run, question.n, question.digest, question.place)
@@ -241,7 +241,7 @@ class Taken(_Strict):
     by: Short
     at: At
     nonce: Digest = Field(default_factory=lambda: uuid.uuid4().hex)
-    """Tells two jobs with the same name that begin at the same time."""
+    """Distinguishes two jobs with the same name that continue the run at the same time."""
 
     @classmethod
     def read(cls, data: bytes) -> Self:

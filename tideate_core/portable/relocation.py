@@ -1,7 +1,7 @@
-"""Paths of this machine in a run's values, as *places* that another machine can resolve.
+"""Conversion of this machine's paths in a run's values to *places*, which another machine can resolve.
 
-Only texts that are a path as a whole are changed: the project's root and the home directory, and paths below
-them. Other texts of people, models and tools stay as they are.
+A text is converted only if all of it is a path: the project's root, the home directory, or a path below them.
+Other texts of people, models and tools stay as they are.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _checked(rest: str) -> str:
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a JSON value with all its texts and keys changed; not recursive in depth of lists alone."""
+    """Return a JSON value with all its texts and keys changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

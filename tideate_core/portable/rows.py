@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from tideate_core.portable.relocation import Relocation
 
 INLINE: Final = 16 * 1024
-"""Characters of a value above which it is a blob."""
+"""Maximum characters of a value in the manifest; a longer one becomes a blob."""
 _DEEPEST: Final = DEPTH + 300
 _INTEGER: Final = 2**63
 _LONGEST: Final = 4_000
-"""Characters of a text that is a name."""
+"""Maximum characters of a name."""
 _STATUS: Final = frozenset(get_args(Status))
 _STEP_STATUS: Final = frozenset(get_args(StepStatus))
 _SHAPES: Final[Mapping[str, TypeAdapter[Any]]] = {
@@ -56,7 +56,7 @@ _RUN_ID: Final = TypeAdapter(RunId)
 def pack_rows(rows: RunRows, relocation: Relocation, put: Callable[[bytes], str]) -> Rows:
     """Return the rows of a run for a manifest.
 
-    :param put: keeps a blob and returns its name.
+    :param put: stores a blob and returns its name.
     """
 
     def packed(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, JsonValue]:
@@ -93,8 +93,8 @@ def _packed(value: Any, put: Callable[[bytes], str]) -> str | None:
 def unpack_rows(packed: Sequence[Rows], blobs: Mapping[str, bytes], version: str) -> tuple[RunRows, ...]:
     """Check the rows of a bundle; paths are still places.
 
-    :param version: of the tideate that made it.
-    :raises InvalidBundle: a row cannot be one of a run, or the runs are not one family.
+    :param version: version of tideate that created the bundle.
+    :raises InvalidBundle: a row is invalid, or the runs are not one run with its nested runs.
     """
     for rows_of in packed:
         _check_columns(rows_of, version)
@@ -124,7 +124,7 @@ def _unpacked(packed: Rows, blobs: Mapping[str, bytes]) -> RunRows:
     _check_run(run)
     _check_tables(tables)
     _check_memos(tables["workflow_memos"])
-    # a permission to run something, or to read a secret, counts only where it was given
+    # a permission to run something, or to read a secret, counts only on the machine that gave it
     tables["workflow_memos"] = tuple(
         row for row in tables["workflow_memos"] if not is_permission(row["key"], row["value"])
     )
@@ -210,7 +210,7 @@ def _check_tables(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     if any(row["status"] not in _STEP_STATUS for row in tables["workflow_steps"]):
         raise InvalidBundle("a step has a wrong status")
     if len(tables["workflow_graphs"]) > 1 or any(row["wish"] != "say" for row in tables["workflow_wishes"]):
-        raise InvalidBundle("it holds rows that no bundle has")
+        raise InvalidBundle("it holds rows that a bundle must not have")
     if any(row["manual"] not in (0, 1) or len(row["id"]) != 32 for row in tables["workflow_checkpoints"]):
         raise InvalidBundle("a checkpoint is damaged")
     names = [row["name"] for row in events] + [row["step_id"] for row in tables["workflow_steps"]]
@@ -231,11 +231,11 @@ def _check_memos(rows: Sequence[Mapping[str, Any]]) -> None:
 def _unique(rows: Sequence[Mapping[str, Any]], *names: str) -> None:
     keys = [tuple(row[name] for name in names) for row in rows]
     if len(set(keys)) != len(keys):
-        raise InvalidBundle("a row of it is there twice")
+        raise InvalidBundle("a row appears twice")
 
 
 def arrived_rows(rows: RunRows, relocation: Relocation, root: str) -> RunRows:
-    """Return the rows of a run for this machine, without the rights that its own machine gave the run.
+    """Return the rows of a run for this machine, without the permissions of its former machine.
 
     :raises InvalidBundle: a place in it leads out of its directory.
     """

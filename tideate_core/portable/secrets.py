@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 MOST_SHOWN: Final = 5
 MOST_LINES: Final = 1_000
-"""Suspicious lines that are compared with the base commit."""
+"""Maximum number of suspicious lines that are compared with the base commit."""
 GIT_WITHIN: Final = 20.0
-"""Seconds for git to search the base commit."""
+"""Maximum seconds for git to search the base commit."""
 
 
 def refuse_secrets(
@@ -53,8 +53,8 @@ def refuse_secrets(
     if places:
         more = f" and {len(places) - MOST_SHOWN} more places" if len(places) > MOST_SHOWN else ""
         raise InvalidInput(
-            f"the run seems to hold secrets: {', '.join(places[:MOST_SHOWN])}{more}. Nothing was written; "
-            "with --with-secrets, everyone who gets the bundle can read them"
+            f"the run seems to hold secrets: {', '.join(places[:MOST_SHOWN])}{more}. Nothing was written. "
+            "--with-secrets includes them, and then everyone who gets the bundle can read them"
         )
 
 
@@ -100,7 +100,7 @@ def _lines_of_base(root: Path, base: str | None, lines: set[str]) -> list[str]:
     wanted = sorted(line for line in lines if line and "\n" not in line)[:MOST_LINES]
     if base is None or not wanted:
         return []
-    # the listings of tools number their lines, so a line of a file may be a part of a suspicious one
+    # tools list files with line numbers, so a suspicious line may contain a line of a file
     parts = dict.fromkeys(part for line in wanted for part in (line, _without_number(line)))
     given = "\n".join(parts).encode("utf-8", "replace")
     command = ("grep", "--no-color", "-h", "-I", "-F", "-f", "-", base)

@@ -1,4 +1,4 @@
-"""Take up a bundle: add the run with its files and drafts to this project, completely or not at all."""
+"""Opening of bundles: add a run with its files and drafts to a project, completely or not at all."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MOST_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class TakenUp:
-    """A run that was taken up."""
+    """Result of opening a bundle."""
 
     run: str
     workflow: str
@@ -54,7 +54,7 @@ class TakenUp:
     """Files that were changed here."""
     ended: bool
     unchanged: bool = False
-    """The run was here already, as in the bundle."""
+    """The run was here already, in the state of the bundle."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -65,7 +65,7 @@ class TakenUp:
 async def take_up(
     store: Store, workspace: Workspace, bundle: Bundle, *, on_write: Callable[[], object] = lambda: None
 ) -> TakenUp:
-    """Take up a bundle as a run of a project; unfinished runs are paused.
+    """Open a bundle: add its run to a project; an unfinished run is paused.
 
     Interrupted openings are reverted first.
 
@@ -79,7 +79,9 @@ async def take_up(
     """
     lock = lock_openings(store.private)
     if lock is None:
-        raise WorkspaceError("another process is opening a bundle in this project; try again after its end")
+        raise WorkspaceError(
+            "another process is opening a bundle in this project; try again when it has ended"
+        )
     try:
         taking = _TakingUp(store, workspace, bundle)
         await finish_openings(store.private, store.reader(), workspace)
@@ -127,7 +129,7 @@ class _TakingUp:
         return await asyncio.to_thread(merge_journals, self._root, records, self._bundle.order(), start)
 
     def _before(self, known: Sequence[str]) -> dict[Path, FileImage]:
-        """Return the files without the changes that the run made here before it left.
+        """Return the files without the changes that the run made here before it moved.
 
         :raises EditConflict: these changes cannot be rolled back.
         """
@@ -135,8 +137,8 @@ class _TakingUp:
         plan = plan_rollback(self._root, records, None)
         if plan.conflicts:
             raise EditConflict(
-                f"changed since the run wrote to them, so nothing was changed: {_listed(plan.reasons)}; "
-                "revert the later changes, or open the bundle in another clone"
+                f"files were changed after the run wrote to them: {_listed(plan.reasons)}. Nothing was "
+                "changed; revert the later changes, or open the bundle in another clone"
             )
         return {file.path: file.after for file in plan.files}
 
@@ -185,7 +187,7 @@ class _TakingUp:
         await asyncio.to_thread(keep_copies, rows, list(made.values()), at)
 
     async def _make_copies(self, copies: dict[str, dict[str, FileImage | None]]) -> dict[str, GuardedCopy]:
-        """Make the guarded copies; an agent without its copy starts again."""
+        """Create the guarded copies; an agent without its copy starts again."""
         root = self._workspace.root
         made: dict[str, GuardedCopy] = {}
         if root is None:
@@ -194,7 +196,7 @@ class _TakingUp:
             try:
                 made[old] = await make_copy(root, files)
             except ScratchUnavailable as error:
-                log.warning("the guarded copy %s cannot be made here: %s", old, error)
+                log.warning("the guarded copy %s cannot be created here: %s", old, error)
         return made
 
     def _stage(self, merged: MergedJournals, runs: Sequence[str], known: bool) -> None:
@@ -219,10 +221,10 @@ def _write_private(path: Path, content: bytes) -> None:
 
 
 def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
-    """Return the runs here that the bundle replaces, None if it replaces none.
+    """Return the runs here that the bundle replaces, or None if it replaces none.
 
     :raises RunIsOwned: a living process has the run here.
-    :raises RunIsHere: the run here has continued since it left.
+    :raises RunIsHere: the run here has continued since the bundle was created.
     :raises InvalidBundle: a run of the bundle belongs to another run here.
     """
     here = _family(reader, bundle.run)
@@ -250,12 +252,12 @@ def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
     if ours != theirs[: len(ours)] or is_ahead:
         if theirs == ours[: len(theirs)]:
             raise RunIsHere(
-                f"run {bundle.run[:8]} is here already and has continued since this bundle was made; "
+                f"run {bundle.run[:8]} is here already and has continued since this bundle was created; "
                 f"nothing was changed, and `tideate show {bundle.run[:8]}` shows it"
             )
         raise RunIsHere(
-            f"run {bundle.run[:8]} has continued both here and where this bundle was made, and only one can "
-            "count; nothing was changed. To continue the run of the bundle, open it in another clone",
+            f"run {bundle.run[:8]} has continued here and, separately, where this bundle was created; "
+            "nothing was changed. To continue the run of the bundle, open it in another clone",
             diverged=True,
         )
     return here
@@ -270,7 +272,7 @@ def is_unchanged(reader: Reader, bundle: Bundle) -> bool:
 
 
 def _lasting_memos(reader: Reader, run: str) -> set[tuple[str, str]]:
-    """Return step and key of the memos that a bundle of a run here would hold."""
+    """Return the step and key of each memo that a bundle of the run here would hold."""
     memos = reader.memos(run).items()
     return {(step, key) for step, kept in memos for key in kept if not is_permission(key, kept[key])}
 

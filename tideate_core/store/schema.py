@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import StoreError, StoreIsNewer
+from tideate_core.errors import StoreIsNewer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,21 +55,15 @@ def _apply(connection: sqlite3.Connection, number: int, script: str) -> None:
 
 
 def refuse_unusable(path: Path, connection: sqlite3.Connection) -> None:
-    """Reject a database of a newer version, or from before the first version.
+    """Reject a database of a newer version.
 
     :raises StoreIsNewer: a newer tideate made it.
-    :raises StoreError: it is too old to be migrated.
     """
-    version, known = schema_version(connection), _files()
-    if version > known[-1][0]:
+    version, known = schema_version(connection), _files()[-1][0]
+    if version > known:
         raise StoreIsNewer(
             f"{path} was made by a newer tideate (its schema is version {version}, this one knows "
-            f"{known[-1][0]}); update tideate, nothing was changed"
-        )
-    if 0 < version < known[0][0]:
-        raise StoreError(
-            f"{path} was made before version 0.1.0 (its schema is version {version}, the oldest "
-            f"supported is {known[0][0]}); move the file away to start with a new one, nothing was changed"
+            f"{known}); update tideate, nothing was changed"
         )
 
 

@@ -57,7 +57,7 @@ function M.since(at)
   return os.date('%Y-%m-%d', math.floor(at / 1000)) --[[@as string]]
 end
 
---- Return whether the author of a question is known by a signature, with a highlight group.
+--- Return a note on whether an allowed key signed the question, with a highlight group.
 ---@param one tideate.Waiting
 ---@return string, string
 function M.signed(one)
@@ -67,7 +67,7 @@ function M.signed(one)
   return 'not verified', 'TideateHint'
 end
 
---- Return by whom a question was answered.
+--- Return a note on the author of an answer.
 ---@param one tideate.Waiting with an answer
 ---@return string
 function M.answered(one)
@@ -84,7 +84,7 @@ function M.waiting(count)
   return count == 1 and '1 question waits' or ('%d questions wait'):format(count)
 end
 
---- Return the question whether to open a run here.
+--- Return the prompt to confirm that a run is opened here.
 ---@param one tideate.Waiting
 ---@param is_taken boolean another person or job continues it
 ---@return string

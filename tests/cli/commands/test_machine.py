@@ -169,7 +169,7 @@ def test_a_machine_is_drawn_in_the_format_of_the_option_or_of_the_files_name(she
 
 
 @pytest.mark.parametrize(
-    ("out", "form"), [(None, "text"), ("-", "text"), ("a.mmd", "mermaid"), ("a.gv", "dot"), ("a.txt", "text")]
+    ("out", "form"), [(None, "text"), ("-", "text"), ("a.mmd", "mermaid"), ("a.txt", "text")]
 )
 def test_the_format_follows_the_suffix(out: str | None, form: str) -> None:
     assert format_of(out) == form

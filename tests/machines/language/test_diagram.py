@@ -26,5 +26,5 @@ def test_an_unknown_current_state_is_refused_with_the_nearest(form: Format) -> N
 
 
 def test_an_unknown_format_is_refused_with_the_nearest() -> None:
-    with pytest.raises(MachineError, match=r"did you mean 'svg'\? \(known: text, mermaid, dot, svg\)"):
+    with pytest.raises(MachineError, match=r"did you mean 'svg'\? \(known: text, mermaid, svg\)"):
         draw(PLANNER, "svgs")  # type: ignore[arg-type]

@@ -72,8 +72,9 @@ def create(
 ) -> int:
     """Put a run that waits or has ended into a file.
 
-    The file holds prompts, answers, tool results and the files that the run wrote. Give it only to people
-    who may read them. If a text seems to hold a secret, no file is written.
+    The file holds prompts, answers, tool results and the files that the run wrote.
+    Give it only to people who may read them. If a text seems to hold a secret,
+    no file is written.
     """
     if out == "-" and (json or sys.stdout.isatty()):
         raise InvalidInput("`-o -` writes the bundle itself to stdout: pipe it, without --json")
@@ -91,7 +92,7 @@ def create(
     for name in facts.left:
         print_message(f"not in the bundle, because it is not a file of the project: {label(name)}", "yellow")
     print_message(
-        f"{facts.size / 1024:,.0f} KiB; `tideate bundle open FILE` opens it in a copy of the project"
+        f"{facts.size / 1024:,.0f} KiB; `tideate bundle open FILE` opens it in another copy of the project"
     )
     return DONE
 
@@ -99,7 +100,7 @@ def create(
 @app.command
 @report_errors
 def show(file: File, /, *, json: Json = False, root: Root = None) -> int:
-    """Show the run in a bundle, and the differences of this project; nothing is written."""
+    """Show the run in a bundle, and the files that differ in this project; write nothing."""
     project = open_project(root)
     here = beside_project(load_bundle(file, sys.stdin.buffer), project)
     if json:
@@ -127,9 +128,9 @@ def open_(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Open a bundle: the run becomes a run of this project, and its changes are written to the files.
+    """Open a bundle: add its run to this project, and write its changes to the files.
 
-    Your changes of the same files are merged. On a conflict, nothing is written.
+    Your own changes to the same files are merged. On a conflict, nothing is written.
     """
     log_to_file()
     project = open_project(root)
@@ -161,7 +162,7 @@ def _report(taken: TakenUp, worktree: str, *, as_json: bool) -> int:
     for name in taken.written:
         print_line(f"written: {label(name)}", console=messages())
     if taken.unchanged:
-        print_message("the run is here already, as in the bundle; nothing was changed")
+        print_message("the run is here already, in the same state; nothing was changed")
     command = "show" if taken.ended else "resume"
     where = f"cd {label(worktree)} && " if worktree else ""
     print_text(f"{where}tideate {command} {short_id(taken.run)}")

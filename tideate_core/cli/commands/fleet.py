@@ -39,7 +39,7 @@ def list_runs(
     offset: Annotated[
         int,
         Parameter(
-            name="--offset", metavar="N", help="Skip so many newer runs.", validator=validators.Number(gte=0)
+            name="--offset", metavar="N", help="Skip the N newest runs.", validator=validators.Number(gte=0)
         ),
     ] = 0,
     json: Json = False,
@@ -91,7 +91,7 @@ def cancel(run: FleetRunId, /, *, json: Json = False) -> int:
 @app.command
 @report_errors
 def retry(run: FleetRunId, /, *, json: Json = False) -> int:
-    """Run a failed, cancelled or declined run of the fleet again, from its last answer."""
+    """Retry a failed, cancelled, declined or refused run of the fleet, from its last answer."""
     with opened_fleet() as fleet:
         found = fleet.retry(run)
     return _report(found, json)
@@ -100,14 +100,14 @@ def retry(run: FleetRunId, /, *, json: Json = False) -> int:
 @app.command
 @report_errors
 def release(
-    name: Annotated[str, Parameter(help="Name of a worker that will not come back.")],
+    name: Annotated[str, Parameter(help="Name of a worker that will not return.")],
     /,
     *,
     json: Json = False,
 ) -> int:
-    """Give the runs of a dead worker to the others.
+    """Return the runs of a dead worker to their queues, for other workers.
 
-    A worker that is connected to the database is alive, and its runs are not released.
+    tideate does not release the runs of a worker that is connected to the database.
     """
     with opened_fleet() as fleet:
         runs = fleet.release(name)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tideate_core.cli.terminal import Interaction
 
 app = App(name="inbox")
-NOTHING = "no run waits"
+NOTHING = "no run waits for an answer"
 Waiting = Annotated[str, Parameter(name="RUN", help="ID of a waiting run, or a prefix of it.")]
 
 
@@ -194,7 +194,7 @@ async def _answer(project: Project, run: str, remotes: tuple[str, ...], interact
 
 
 async def _send(project: Project, wanted: str, remote: str | None, *, with_secrets: bool) -> int:
-    """Resume a run to its question, then publish it, unless its present state is published already."""
+    """Resume a run until its question, then publish it, unless its present state is published already."""
     from tideate_core.app import published_now, run_to_resume
     from tideate_core.cli.leaving import publish_left
     from tideate_core.cli.published import report_waiting

@@ -45,7 +45,7 @@ app.command(
 app.command(
     f"{COMMANDS_AT}.workflows:graph_machine",
     name="graph",
-    help="Draw a machine: as text, for Mermaid or Graphviz, or as SVG.",
+    help="Draw a machine: as text, for Mermaid, or as SVG.",
     usage="tideate machine graph [OPTIONS] FILE",
 )
 app.command(

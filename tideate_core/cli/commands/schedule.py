@@ -52,7 +52,7 @@ def create(
     land: Land = True,
     json: Json = False,
 ) -> int:
-    """Create a schedule; each time is a run that begins with the present commit of REF."""
+    """Create a schedule; each of its runs begins with the commit that REF has at that time."""
     wanted = Wanted(
         {
             "workflow": workflow,
@@ -85,7 +85,7 @@ def list_schedules(*, json: Json = False) -> int:
         print_json({"ok": True, "schedules": found})
         return DONE
     if not found:
-        print_message("the fleet has no schedules")
+        print_message("the fleet has no schedules; `tideate schedule create` creates one")
         return DONE
     rows = table("name", "status", "times", "zone", "workflow", "repository", "prompt")
     for one in found:
@@ -114,7 +114,7 @@ def resume(name: Name, /, *, json: Json = False) -> int:
 @app.command
 @report_errors
 def delete(name: Name, /, *, json: Json = False) -> int:
-    """Delete a schedule; its runs stay."""
+    """Delete a schedule, but not its runs."""
     return _change(name, "delete", json)
 
 

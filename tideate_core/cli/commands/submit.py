@@ -39,7 +39,7 @@ def submit(
         Parameter(
             name="--each",
             metavar="FILE",
-            help="One run for each line of the file, in place of `{}` in the prompt, URL, REF and inputs.",
+            help="Submit a run for each line of FILE, which replaces `{}` in prompt, URL, REF and inputs.",
         ),
     ] = None,
     key: Annotated[
@@ -78,7 +78,7 @@ def submit(
         print_json({"ok": True, "runs": runs})
     elif len(runs) == 1:
         print_message(
-            f"submitted {workflow} as {short_id(runs[0])}; `tideate fleet show {short_id(runs[0])}`"
+            f"submitted {workflow} as {short_id(runs[0])}; `tideate fleet show {short_id(runs[0])}` shows it"
         )
     else:
         print_message(f"submitted {len(runs):,} runs of {workflow}; `tideate fleet list` lists them")

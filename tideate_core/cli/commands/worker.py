@@ -1,4 +1,4 @@
-"""`tideate worker`: run the runs of a fleet, until Ctrl-C."""
+"""`tideate worker`: execute the runs of a fleet, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -23,28 +23,34 @@ def worker(
     *,
     name: Annotated[
         str | None,
-        Parameter(name="--name", metavar="NAME", help="Name of the worker. Default: the host's name."),
+        Parameter(name="--name", metavar="NAME", help="Unique name of the worker. Default: the host's name."),
     ] = None,
     concurrency: Annotated[
-        int, Parameter(name="--concurrency", metavar="C", help="Most runs at once.", validator=AtLeastOne)
+        int,
+        Parameter(
+            name="--concurrency",
+            metavar="C",
+            help="Maximum number of active runs. Default: 2.",
+            validator=AtLeastOne,
+        ),
     ] = 2,
     queue: Annotated[
-        str, Parameter(name="--queue", metavar="Q", help="Queue to take runs from.")
+        str, Parameter(name="--queue", metavar="Q", help="Queue to take runs from. Default: tideate.")
     ] = "tideate",
     drain: Annotated[
         int,
         Parameter(
             name="--drain",
             metavar="SECONDS",
-            help="Time for running runs to end after SIGTERM or Ctrl-C.",
+            help="Time for active runs to end after SIGTERM or Ctrl-C. Default: 30.",
             validator=validators.Number(gte=0),
         ),
     ] = 30,
     dev: Annotated[
-        bool, Parameter(name="--dev", help="Start a PostgreSQL on this machine, for a first try.")
+        bool, Parameter(name="--dev", help="Start a local PostgreSQL server, to try a fleet.")
     ] = False,
 ) -> int:
-    """Run the runs of a fleet, until Ctrl-C; return the exit status."""
+    """Execute the runs of a fleet, until Ctrl-C; return the exit status."""
     from tideate_core.fleet import WorkerOptions, require_library
 
     require_library()
@@ -62,8 +68,8 @@ async def _work(options: WorkerOptions, *, dev: bool) -> int:
     server = None
     if dev:
         url, server = await asyncio.to_thread(start_server)
-        note(f"PostgreSQL is ready; in another terminal: export TIDEATE_FLEET_DATABASE='{url}'")
-        note("then: tideate submit ask 'What is this?' --repo URL")
+        note(f"PostgreSQL is ready. In another terminal, run: export TIDEATE_FLEET_DATABASE='{url}'")
+        note("and then: tideate submit ask 'What is this?' --repo URL")
     else:
         url = await database_url(loaded.config.fleet)
     stop = asyncio.Event()

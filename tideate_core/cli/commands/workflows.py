@@ -34,13 +34,11 @@ SUFFIXES: Final[Mapping[str, Format]] = {
     ".txt": "text",
     ".mmd": "mermaid",
     ".mermaid": "mermaid",
-    ".dot": "dot",
-    ".gv": "dot",
     ".svg": "svg",
 }
 STEP_LINE = re.compile(r"^ *\d* .[●┌├└] (\S+)", re.MULTILINE)
 
-Format = Literal["text", "mermaid", "dot", "svg"]
+Format = Literal["text", "mermaid", "svg"]
 FormatOption = Annotated[
     Format | None, Parameter(name="--format", help="Default: by the suffix of OUT, else text.")
 ]

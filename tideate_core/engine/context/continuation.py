@@ -114,11 +114,8 @@ def conversation_starts(reader: Reader, ids: Iterable[str]) -> dict[str, int]:
 
     :raises StoreError: the store cannot be read.
     """
-    ids = list(ids)
-    found: dict[str, int] = reader.memo_of_each(ids, RUN, BEGINS)
-    # runs of earlier versions have no such memo
-    older = reader.memo_of_each([run for run in ids if run not in found], RUN, EARLIER)
-    return found | {run: len(kept["conversation"]["messages"]) for run, kept in older.items()}
+    found: dict[str, int] = reader.memo_of_each(list(ids), RUN, BEGINS)
+    return found
 
 
 def is_continued_from(reader: Reader, run_id: str, step: str) -> bool:

@@ -77,7 +77,7 @@ class Ledger:
         elif key.startswith(WITHIN):
             self._within[key.removeprefix(WITHIN)] = Spent(**value)
         elif TURN in key and isinstance(value, dict) and "turn" in value:
-            self._add(value.get("of", step), Spent.of_turn(value["turn"]))
+            self._add(value["of"], Spent.of_turn(value["turn"]))
 
     def open_within(self, run: str, ledger: Ledger) -> None:
         """Count the spending of a nested run here, too."""

@@ -1,4 +1,4 @@
-"""Diagrams of state machines and step graphs as text, SVG, Mermaid or DOT."""
+"""Diagrams of state machines and step graphs as text, SVG or Mermaid."""
 
 from __future__ import annotations
 
@@ -36,13 +36,9 @@ def draw_diagram(diagram: Diagram, format: Format, width: int = 80) -> str:  # n
 
             return draw_text(diagram, width)
         case "mermaid":
-            from tideate_core.machines.diagrams.notations import draw_mermaid
+            from tideate_core.machines.diagrams.mermaid import draw_mermaid
 
             return draw_mermaid(diagram)
-        case "dot":
-            from tideate_core.machines.diagrams.notations import draw_dot
-
-            return draw_dot(diagram)
         case "svg":
             from tideate_core.machines.diagrams.svg import draw_svg
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Format = Literal["text", "mermaid", "dot", "svg"]
+Format = Literal["text", "mermaid", "svg"]
 
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 MOST_DRAWN: Final = 2_000

@@ -71,7 +71,7 @@ def draw_svg(diagram: Diagram) -> str:
         node, edge = ("steps", "dependencies") if diagram.batches else ("states", "transitions")
         raise MachineError(
             f"workflow {diagram.name!r} is too large for an SVG: {nodes:,} {node} and {len(diagram.edges):,} "
-            f"{edge}; use the format 'dot' or 'mermaid' and another tool, or 'text' for a list"
+            f"{edge}; use the format 'mermaid' and another tool, or 'text' for a list"
         )
     return _Drawing(lay_out(diagram, LANES)).document(one_line(diagram.title or diagram.name))
 

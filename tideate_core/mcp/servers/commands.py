@@ -14,7 +14,7 @@ from pydantic import Field
 
 from tideate_core.errors import CommandError, ConfigError
 from tideate_core.mcp.servers.locking import ended_before_cancelled, locked_root
-from tideate_core.mcp.servers.schemas import NEXT, ResultModel, hide_outside_paths
+from tideate_core.mcp.servers.schemas import NEXT, ResultModel, hide_outside_paths, page
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
     from tideate_core.config import VerifyConfig
+    from tideate_core.mcp.servers.tool_server import ToolAnswer
     from tideate_core.process import CommandResult, OutputLine
     from tideate_core.toolchain import Check, ProjectTrust, Tool
 
@@ -61,6 +62,12 @@ class OutputPage(ResultModel):
 
     output: str
     next_cursor: str | None = NEXT
+
+
+def output_page(output: str, cursor: str) -> ToolAnswer[OutputPage]:
+    """Return a page of the last command's output from a cursor on."""
+    shown, following = page(output, cursor, PAGE)
+    return OutputPage(output=shown, next_cursor=following), shown
 
 
 @dataclass(frozen=True, slots=True)

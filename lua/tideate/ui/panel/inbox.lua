@@ -18,7 +18,7 @@ local function question_node(one)
   }
 end
 
---- Build the group of the questions that a project's inbox has; no nodes without a question.
+--- Build the panel's group of inbox questions; no nodes if there are no questions.
 ---@param folder string of the project
 ---@return tideate.ui.Node[]
 function M.nodes(folder)

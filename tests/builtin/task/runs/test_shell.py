@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scripts.reduce_recording import reduce_recording
 from tests.builtin.task.runs.test_correcting import BODY
 from tests.cli.interrupted import object_of, only_run
 from tests.harness.shell import Shell
 from tests.harness.tally import DONE, LINES, TASK, as_it_stands, make_project
 from tests.harness.tasks import CODE, Model, edits
-from tideate_core.adapters.recordings import reduce_recording
 
 if TYPE_CHECKING:
     import subprocess

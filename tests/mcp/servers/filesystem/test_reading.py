@@ -7,7 +7,6 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from mcp.shared.exceptions import MCPError
 
 from tideate_core.mcp.servers.filesystem.reading import MEDIA, PAGE
 
@@ -126,12 +125,3 @@ async def test_several_files_are_never_more_than_an_answer(field: Field, call: C
     assert "content" in files[0]
     assert len(files[0]["path"]) == 201
     assert len(files) == 100
-
-
-async def test_a_file_is_a_resource(field: Field, call: Caller) -> None:
-    field.write("src/a b.txt", "one\n")
-    found = await call.client.read_resource("file:///src/a%20b.txt")
-    assert found.contents[0].text == "one\n"  # type: ignore[union-attr]
-    for wrong in ("file:///none", "file:///../outside/private.txt", "file:///%2e%2e/outside/private.txt"):
-        with pytest.raises(MCPError):
-            await call.client.read_resource(wrong)

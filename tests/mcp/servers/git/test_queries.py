@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import MCPError
 
 from tests.harness.hidden_changes import HIDING, excluded
 from tideate_core.git import saved_files
@@ -322,14 +321,6 @@ async def test_branches_are_listed_by_kind_and_by_what_they_contain(repo: Repo, 
         "old",
         "origin/main",
     ]
-
-
-async def test_a_commit_is_a_resource(repo: Repo, call: Caller) -> None:
-    found = await call.client.read_resource(f"git://commit/{repo.head()}")
-    assert "+# one.py" in found.contents[0].text  # type: ignore[union-attr]
-    for name in ("HEAD", "-x", "main", "..", "zzzz"):
-        with pytest.raises(MCPError, match=r"not the id of a commit|no commit|Unknown"):
-            await call.client.read_resource(f"git://commit/{name}")
 
 
 async def test_every_tool_says_what_it_does_and_has_a_schema(repo: Repo, call: Caller) -> None:

@@ -58,20 +58,16 @@ async def test_a_run_of_pytest_is_counted_and_its_failures_are_placed(
     assert served.progress
 
 
-async def test_a_run_is_written_to_the_report_and_can_be_read_as_a_resource(
-    project: Project, served: Caller
-) -> None:
+async def test_a_run_is_written_to_the_report(project: Project, served: Caller) -> None:
     project.write(**PYTEST).trust()
     none = await served("test_run", pattern="nowhere")
     answer = await served("test_run", files=["./sub"], pattern="other or wrong")
-    resource = await served.client.read_resource("tideate://test/report")
     written = (project.root / answer["report"]).read_text()
     assert answer["report"] == ".tideate/qa/reports/test_results.json"
     results = TestResults.model_validate_json(written)
     assert (results.status, results.passed, results.files) == ("passed", 1, ["sub"])
     assert (results.pattern, none["status"]) == ("other or wrong", "no_tests")
     assert json.loads(written).items() <= answer.items()
-    assert resource.contents[0].text == written  # type: ignore[union-attr]
     assert {path.name for path in (project.private / "qa/reports").iterdir()} == {"test_results.json"}
 
 

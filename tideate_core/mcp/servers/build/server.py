@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from tideate_core.mcp.servers.commands import (
@@ -17,6 +17,7 @@ from tideate_core.mcp.servers.commands import (
     Timeout,
     choose_command,
     locked_for_command,
+    output_page,
     report_while,
     require_commands,
     run_command,
@@ -243,8 +244,7 @@ def build_server(root: Path) -> MCPServer[Any]:
         """Show the output of the last `build_run` or `build_clean`, from its start or from a cursor on."""
         if builds.last is None:
             raise ToolError("nothing was built by this server so far; call `build_run`")
-        output, following = page(builds.last.output, cursor, PAGE)
-        return OutputPage(output=output, next_cursor=following), output
+        return output_page(builds.last.output, cursor)
 
     @server.add("Build the project", RUNNING)
     async def build_run(context: Call, timeout: Timeout = None) -> ToolAnswer[BuildShape]:  # noqa: ASYNC109
@@ -265,17 +265,6 @@ def build_server(root: Path) -> MCPServer[Any]:
             raise ToolError(_NO_CLEAN)
         shape = await builds.run(context, clean, timeout)
         return shape, build_text(shape)
-
-    @server.resource(
-        "tideate://build/report",
-        title="The last build",
-        description="How the last build or clean of this server ended, as JSON.",
-        mime_type="application/json",
-    )
-    async def report() -> str:
-        if builds.last is None:
-            raise ResourceNotFoundError("nothing was built by this server so far; call the tool `build_run`")
-        return builds.last.shape.model_dump_json(by_alias=True, indent=2)
 
     return server
 

@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import (
     AudioContent,
     BlobResourceContents,
@@ -85,7 +85,6 @@ def filesystem_server(root: pathlib.Path) -> MCPServer[Any]:
     _add_listing(server, served)
     _add_searching(server, served)
     _add_writing(server, served)
-    _add_resource(server, served)
     return server
 
 
@@ -263,17 +262,3 @@ def _change_answer(change: dict[str, Any]) -> ToolAnswer[ChangeShape]:
     elif change["action"] != "unchanged":
         lines.append("nothing was written")
     return change, "\n".join(lines)
-
-
-def _add_resource(server: ToolServer, served: ServedRoot) -> None:
-    @server.resource(
-        "file:///{+path}",
-        title="A file",
-        description="A text below the root, by its path relative to it; the first 40,000 bytes.",
-        mime_type="text/plain",
-    )
-    async def file(path: Path) -> str:
-        try:
-            return str(reading.read_text(served, path)["content"])
-        except ToolError as error:
-            raise ResourceNotFoundError(str(error)) from error

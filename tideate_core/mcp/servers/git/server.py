@@ -7,7 +7,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from pydantic import Field
 
 from tideate_core.mcp.servers.git import queries
@@ -15,7 +14,6 @@ from tideate_core.mcp.servers.git.repository import open_repository
 from tideate_core.mcp.servers.git.revisions import (
     checked_branch,
     checked_revision,
-    commit_id,
     parse_time,
 )
 from tideate_core.mcp.servers.git.schemas import (
@@ -83,7 +81,6 @@ def git_server(root: Path) -> MCPServer[Any]:
     _add_commit(server, root, queue)
     _add_staging(server, root, queue)
     _add_branching(server, root, queue)
-    _add_resource(server, root)
     return server
 
 
@@ -289,19 +286,3 @@ def _add_branching(server: ToolServer, root: Path, queue: WriteQueue) -> None:
         moved = await queue.submit(partial(switch_branch, repository, checked_branch(branch_name)))
         hooks = f"\nhooks: {moved.hooks}" if moved.hooks != "none" else ""
         return moved, f"on {moved.branch} at {moved.commit[:12]}{hooks}"
-
-
-def _add_resource(server: ToolServer, root: Path) -> None:
-    @server.resource(
-        "git://commit/{sha}",
-        title="A commit",
-        description="A commit with what it changed, by its id; the first 60,000 characters.",
-        mime_type="text/x-patch",
-    )
-    async def commit(sha: str) -> str:
-        try:
-            repository = await open_repository(root)
-            _, text = await queries.show(repository, commit_id(sha), (), 3, "")
-        except ToolError as error:
-            raise ResourceNotFoundError(str(error)) from error
-        return text

@@ -6,10 +6,10 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from tideate_core.errors import ConfigError, UnusableFile, WorkspaceError
+from tideate_core.errors import ConfigError, WorkspaceError
 from tideate_core.mcp.servers.commands import (
     PAGE,
     RUNNING,
@@ -18,6 +18,7 @@ from tideate_core.mcp.servers.commands import (
     Timeout,
     choose_command,
     locked_for_command,
+    output_page,
     refusal,
     report_while,
     require_commands,
@@ -49,9 +50,6 @@ REPORT_PATH: Final = ".tideate/qa/reports/test_results.json"
 LISTED: Final = 500
 """Tests on one page."""
 _COUNTS: Final = ("passed", "failed", "skipped", "errors")
-_LARGEST_REPORT: Final = 4 << 20
-
-
 MOST_FILES: Final = 500
 
 INSTRUCTIONS = """\
@@ -270,16 +268,6 @@ class ProjectTests:
             return {tool: SelectedTests() for tool in chosen.tools}
         return wanted
 
-    def report(self) -> str | None:
-        """Return the last report, or None if it cannot be read."""
-        from tideate_core.toolchain import TEST_REPORT
-
-        try:
-            content = Documents(self._root).read(TEST_REPORT, _LARGEST_REPORT)
-        except (FileNotFoundError, UnusableFile):
-            return None
-        return content.decode("utf-8", "replace")
-
     def _file(self, name: str, *, folders: bool) -> str:
         """Resolve a file to its path from the root, links followed.
 
@@ -381,20 +369,7 @@ def test_server(root: Path) -> MCPServer[Any]:
         """Show the output of the last `test_run`, from its beginning or from a cursor on."""
         if tests.last is None:
             raise ToolError("no tests were run by this server so far; call `test_run`")
-        output, following = page(tests.last.output, cursor, PAGE)
-        return OutputPage(output=output, next_cursor=following), output
-
-    @server.resource(
-        "tideate://test/report",
-        title="The last test report",
-        description="How the last run of tests in this project ended, as JSON.",
-        mime_type="application/json",
-    )
-    async def report() -> str:
-        content = await asyncio.to_thread(tests.report)
-        if content is None:
-            raise ResourceNotFoundError("no tests were run in this project so far; call the tool `test_run`")
-        return hide_secrets(content)
+        return output_page(tests.last.output, cursor)
 
     return server
 

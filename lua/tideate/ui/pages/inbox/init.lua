@@ -27,7 +27,7 @@ local function redraw(it)
   end
 end
 
---- Fetch the questions, and show them when they are there.
+--- Fetch the questions, and show them on arrival.
 ---@param it tideate.ui.Inbox
 local function fetch(it)
   if it.fetching then
@@ -77,7 +77,7 @@ function M.inbox_changed()
   end
 end
 
---- Show the questions that are known, and fetch new ones.
+--- Show the known questions, and fetch new ones.
 ---@param folder string of the project
 ---@param remote string empty: all
 function M.show(folder, remote)

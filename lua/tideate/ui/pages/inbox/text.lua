@@ -56,7 +56,7 @@ local function empty_words(inbox, is_fetching)
   if #inbox.waiting + #inbox.failed > 0 or is_fetching then
     return nil
   elseif #inbox.remotes == 0 then
-    return 'this project has no git remote; `tideate run … --at-gate leave` puts questions into one'
+    return 'this project has no git remote, so it has no inbox; `git remote add` adds one'
   end
   return ('no question waits in %s'):format(text.names(inbox.remotes))
 end

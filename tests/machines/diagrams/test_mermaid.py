@@ -1,4 +1,4 @@
-"""Mermaid and DOT diagrams: all edges and texts, escaped."""
+"""Mermaid diagrams: all edges and texts, escaped."""
 
 from __future__ import annotations
 
@@ -51,32 +51,6 @@ def test_mermaid_keeps_every_edge_and_every_word(when: str) -> None:
     assert not re.search(r"direction\s+(TB|BT|LR|RL)|%%|style.*:\S*#.*;", "\n".join(lines), re.IGNORECASE)
 
 
-def test_long_labels_are_shortened_in_mermaid_and_dot() -> None:
+def test_long_labels_are_shortened() -> None:
     definition = machine("* > a", "a > *: " + "very " * 100)
     assert max(map(len, draw(definition, "mermaid").splitlines())) < 90
-    assert re.findall(r'label="([^"]*)…"', draw(definition, "dot"))[:1] == [("very " * 12).strip()]
-
-
-# the DOT language: a quoted string ends at the first quote without a backslash before it
-DOT_STRING = r'"((?:[^"\\\n]|\\.)*)"'
-
-
-@pytest.mark.parametrize("when", HOSTILE)
-def test_dot_keeps_every_edge_and_every_word(when: str) -> None:
-    lines = ["* > node", *(f"node > {word}: {when}" for word in KEYWORDS), "node > *"]
-    definition = machine(*lines, name='a"b\\')
-    text = draw(definition, "dot")
-    assert text.startswith('digraph "a\\"b\\\\" {\n')
-    names = dict(re.findall(rf"^    (s\d+) \[label={DOT_STRING}", text, re.MULTILINE))
-    names |= {"entry": "*", "exit": "*"}
-    label = rf"(?: \[label={DOT_STRING}, tooltip={DOT_STRING}\])?"
-    edges = re.findall(rf"^    (\w+) -> (\w+){label};$", text, re.MULTILINE)
-    assert [(names[source], names[target]) for source, target, *_ in edges] == pairs_of(definition)
-    expected = " ".join(when.split()).replace("\\", "\\\\").replace('"', '\\"')
-    assert {tip for *_, tip in edges} == {"", expected}
-    assert "entry [shape=point" in text
-    assert "exit [shape=doublecircle" in text
-
-
-def test_dot_without_an_exit_has_none() -> None:
-    assert "exit" not in draw(machine("* > a"), "dot")
