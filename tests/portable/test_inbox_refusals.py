@@ -62,3 +62,17 @@ def test_a_further_question_of_a_published_run_is_published_if_nobody_can_be_ask
     # who declines, declines
     ci.fails(3, "", "resume", "--from", "origin", run, "--no")
     assert (ana.waiting(), ci.read("a.py")) == ([], LOOP)
+
+
+def test_a_branch_in_the_way_of_the_landing_is_told_before_the_run_is_taken(site: Site) -> None:
+    site.asks()
+    ci, ana, job = site.machine(CI), site.machine("Ana"), site.machine(CI)
+    run = ci.leaves()["execution_id"]
+    ana.ok("inbox", "answer", run, "--yes")
+    ana.git("push", "-q", "origin", "HEAD:refs/heads/tideate")
+    command = ("resume", "--from", "origin", run, "--land", "branch")
+    job.fails(1, "rename the branch tideate first", *command)
+    assert not any("/taken/" in ref for ref in job.refs())
+    assert job.read("a.py") == LOOP
+    ana.git("push", "-q", "origin", ":refs/heads/tideate")
+    job.ok(*command)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tideate_core.app import (
     beside_project,
     build_catalog,
+    check_landing,
     end_published,
     find_published,
     land_branch,
@@ -53,6 +54,8 @@ async def resume_published(
     found = await find_published(project, remote, run, again=again)
     if found.answer is None and not interaction.asks and interaction.policy is None:
         return _report_unanswered(found)
+    if land is not None:
+        await check_landing(project, found.run, remote)
     bundle = await read_published(project, found)
     if not await _may_open(project, found, bundle, interaction):
         stays = "the run stays on the remote"
