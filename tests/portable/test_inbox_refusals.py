@@ -76,3 +76,21 @@ def test_a_branch_in_the_way_of_the_landing_is_told_before_the_run_is_taken(site
     assert job.read("a.py") == LOOP
     ana.git("push", "-q", "origin", ":refs/heads/tideate")
     job.ok(*command)
+
+
+def test_a_run_that_was_taken_and_lost_is_listed_as_taken(site: Site) -> None:
+    site.asks()
+    ci, ana, job = site.machine(CI), site.machine("Ana"), site.machine(CI)
+    run = ci.leaves()["execution_id"]
+    ana.ok("inbox", "answer", run, "--yes")
+    (one,) = ana.waiting()
+    assert (one["taken_by"], one["taken_at"]) == (None, None)
+    site.hook("update", "case $1 in refs/heads/tideate/*) echo protected >&2; exit 1;; esac")
+    job.fails(1, "protected", "resume", "--from", "origin", run, "--land", "branch")
+    (one,) = ana.waiting()
+    assert (one["answered_by"], one["taken_by"]) == ("Ana <ana@example.org>", "tideate <tideate@localhost>")
+    assert one["taken_at"] >= one["asked_at"]
+    for command in (("inbox",), ("inbox", "show", run)):
+        words = " ".join(ana.ok(*command).stdout.split())
+        assert "taken by" in words
+        assert "answered by" not in words

@@ -51,6 +51,10 @@ class WaitingRun:
     """Signed by a key or address of `[inbox] allow`."""
     answered_by: str | None
     commit: str
+    taken_by: str | None = None
+    """Who continues the run after this question, or began to and failed."""
+    taken_at: int | None = None
+    """Milliseconds since the epoch."""
 
     @property
     def invalid(self) -> bool:
@@ -309,6 +313,8 @@ async def _waiting(inbox: Inbox, remote: str, fetched: RemoteInbox) -> list[Wait
                 asked.signed,
                 await inbox.answered_by(refs, question.n),
                 refs.commit,
+                mark and mark.by,
+                mark and mark.at,
             )
         )
     return found
