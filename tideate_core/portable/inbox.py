@@ -462,7 +462,7 @@ class Inbox:
         return await write_sealed(self._git, files, message, sign=self._config.sign, parent=before)
 
     async def mark(self, refs: RunRefs, n: int) -> Taken | None:
-        """Return the mark of who continues a fetched run after a question; None if nobody does."""
+        """Return the mark of the machine that continues a fetched run after a question; None without one."""
         if (commit := refs.taken.get(n)) is None:
             return None
         try:
