@@ -313,8 +313,8 @@ async def _waiting(inbox: Inbox, remote: str, fetched: RemoteInbox) -> list[Wait
                 asked.signed,
                 await inbox.answered_by(refs, question.n),
                 refs.commit,
-                mark and mark.by,
-                mark and mark.at,
+                mark.by if mark else None,
+                mark.at if mark else None,
             )
         )
     return found
