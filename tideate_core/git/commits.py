@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tideate_core.errors import WorkspaceError
 from tideate_core.git.layout import find_repository
 from tideate_core.git.persons import NOBODY, read_settings
-from tideate_core.git.program import HARDENED, SAFE_OPTIONS, UNSIGNED, config_options, run_as_person, run_git
+from tideate_core.git.program import (
+    HARDENED,
+    SAFE_OPTIONS,
+    UNSIGNED,
+    config_options,
+    reasons_first,
+    run_as_person,
+    run_git,
+)
 from tideate_core.git.settings import Settings, identity_variables, setting_variables
 from tideate_core.project import real_path
 from tideate_core.util.escaping import label
@@ -301,8 +309,8 @@ class CommitBase:
     ) -> GitOutput:
         answer = self._run(*arguments, given=given, variables=variables)
         if answer.status:
-            lines = (line for line in answer.said.splitlines() if not line.startswith("hint:"))
-            raise WorkspaceError(f"`git {arguments[0]}` failed: {'; '.join(lines)[:_LONGEST]}")
+            said = "; ".join(reasons_first(answer.said))[:_LONGEST]
+            raise WorkspaceError(f"`git {arguments[0]}` failed: {said}")
         return answer
 
     def _run(

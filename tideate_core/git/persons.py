@@ -18,7 +18,14 @@ from urllib.parse import unquote, urlsplit
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.git.layout import find_repository
-from tideate_core.git.program import Repository, config_options, query_git, run_git
+from tideate_core.git.program import (
+    Repository,
+    config_options,
+    query_git,
+    quoted_path,
+    reasons_first,
+    run_git,
+)
 from tideate_core.git.settings import (
     HARMLESS,
     OF_REMOTE,
@@ -29,6 +36,7 @@ from tideate_core.git.settings import (
     setting_pairs,
 )
 from tideate_core.project import real_path
+from tideate_core.util.addresses import without_user
 from tideate_core.util.escaping import label
 from tideate_core.util.private_files import make_private_directory
 
@@ -234,7 +242,7 @@ class PersonsGit:
         if terminal == "shared" and "GIT_TERMINAL_PROMPT" not in own:
             found["GIT_TERMINAL_PROMPT"] = "1"
         if self.objects is not None:
-            found["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(self.objects)
+            found["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = quoted_path(self.objects)
             if (shallow := self.project.common_dir / "shallow").is_file():
                 found["GIT_SHALLOW_FILE"] = str(shallow)
         return {**own, **found, **setting_pairs([*pairs, *_inherited_pairs()])}
@@ -261,9 +269,8 @@ async def persons_git(root: Path, place: Path, *, trusted: bool = False) -> Pers
 
 
 def words_of(said: str) -> str:
-    """Return git's own words, without hints and progress, for an error."""
-    lines = [line.removeprefix("remote: ") for line in said.splitlines() if not line.startswith("hint:")]
-    words = "; ".join(filter(None, map(str.strip, lines)))[:600]
+    """Return git's own words for an error, reasons first, without hints, progress and users of addresses."""
+    words = without_user("; ".join(reasons_first(said)))[:600]
     return f"{words}; {HOW_TO_LOG_IN}" if _LOGIN.search(said) else words or "git gave no reason"
 
 
