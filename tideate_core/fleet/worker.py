@@ -122,11 +122,12 @@ class Worker:
         make_private_directory(folder)
         objects = Objects(self._engine)
         objects.create()
-        return Workplace(self._options.name, self._config, folder, objects)
+        return Workplace(self._options.name, self._config, folder, objects, self._options.concurrency)
 
     def _launch(self, place: Workplace) -> None:
         from dbos import DBOS
 
+        from tideate_core.fleet.concurrency import register_work
         from tideate_core.fleet.workflow import register_workflows
 
         queue, rates = self._options.queue, self._config.fleet.rates
@@ -140,7 +141,7 @@ class Worker:
                 "worker_concurrency": self._options.concurrency,
                 "polling_interval_sec": POLLING,
             }
-            DBOS.register_queue(queue, **usual)
+            register_work(queue, self._options.concurrency, self._engine)
             for name, (number, seconds) in rated.items():
                 DBOS.register_queue(name, **usual, limiter={"limit": number, "period": seconds})
 
