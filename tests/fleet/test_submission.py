@@ -36,6 +36,7 @@ CHANGES: dict[str, Any] = {
     "by": "Eve <eve@example.org>",
     "at": 1,
     "template": True,
+    "with_secrets": True,
 }
 
 
@@ -88,6 +89,17 @@ def test_a_signature_for_another_purpose_is_rejected(key: Path) -> None:
     "change",
     [
         {"repo": "https://ana:secret@example.org/r"},
+        {"repo": "https://token@example.org/r"},
+        {"repo": "https://a@b:secret@example.org/r"},
+        {"repo": "HTTP://token@example.org/r"},
+        {"repo": "ssh://git:secret@example.org/r"},
+        {"repo": "git:secret@example.org:r"},
+        {"repo": "https://example.org/r?access_token=secret"},
+        {"repo": "https://example.org/r#secret"},
+        {"repo": "https://[::1/r"},
+        {"repo": "file:///r\x1b]0;x\x07"},
+        {"repo": "."},
+        {"repo": "../r"},
         {"repo": "ext::sh -c evil"},
         {"repo": "--upload-pack=evil"},
         {"ref": "--exec"},
@@ -128,6 +140,21 @@ def test_lines_of_a_file_have_no_byte_order_mark_and_no_control_characters(tmp_p
     file.write_bytes(b"one\ntw\0o\n")
     with pytest.raises(InvalidInput, match=r"line 2: remove the control character U\+0000"):
         each_line(str(file))
+
+
+@pytest.mark.parametrize(
+    "repo",
+    [
+        "https://example.org/r",
+        "ssh://git@example.org:22/r",
+        "git@example.org:a/r.git",
+        "example.org:r@v2",
+        "file:///a?b#c@d:e",
+        "/a:b@c",
+    ],
+)
+def test_addresses_without_secrets_are_accepted(repo: str) -> None:
+    assert submission(repo=repo).repo == repo
 
 
 def test_a_leg_runs_only_the_signed_run(key: Path) -> None:

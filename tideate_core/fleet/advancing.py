@@ -203,7 +203,8 @@ class Advance:
         def make() -> bytes:
             target = BytesIO()
             private = project_state(project.root)
-            create_bundle(self.tree, private, self.leg.run, target, running=running)
+            consent = self.leg.submission.with_secrets
+            create_bundle(self.tree, private, self.leg.run, target, running=running, with_secrets=consent)
             return target.getvalue()
 
         return await self.keep(await asyncio.to_thread(make))

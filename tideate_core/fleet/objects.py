@@ -94,6 +94,12 @@ class Objects:
             found = connection.execute(text(query), {"run": run, "leg": leg}).scalar()
         return None if found is None else str(found)
 
+    def forget(self, runs: Iterable[str]) -> None:
+        """Delete all bundles and questions of runs."""
+        query = f"DELETE FROM {SCHEMA}.objects WHERE run = ANY(:runs)"  # noqa: S608 a constant
+        with self.engine.begin() as connection:
+            connection.execute(text(query), {"runs": list(runs)})
+
     def keep_only(self, run: str, names: Iterable[str]) -> None:
         """Delete the bundles and questions of a run, except the ones with these hashes."""
         query = f"DELETE FROM {SCHEMA}.objects WHERE run = :run AND NOT hash = ANY(:kept)"  # noqa: S608

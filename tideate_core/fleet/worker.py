@@ -6,13 +6,12 @@ import asyncio
 import logging
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import FleetError, InvalidInput
 from tideate_core.fleet.database import APPLICATION, ROLES, NameLock, open_client, open_engine, plain_errors
 from tideate_core.fleet.legs import VERSION
 from tideate_core.fleet.objects import Objects
-from tideate_core.fleet.queues import POLLING, rated_queues
 from tideate_core.fleet.submission import QUEUE
 from tideate_core.project import state_dir
 from tideate_core.util.escaping import visible
@@ -128,22 +127,20 @@ class Worker:
         from dbos import DBOS
 
         from tideate_core.fleet.concurrency import register_work
+        from tideate_core.fleet.rates import rate_queues, register_rates
         from tideate_core.fleet.workflow import register_workflows
 
         queue, rates = self._options.queue, self._config.fleet.rates
         with plain_errors():
             register_workflows(place)
             DBOS(config=dbos_config(self._url, self._options))
-            rated = rated_queues(queue, rates)
-            DBOS.listen_queues([queue, *rated])
+            # also the queues of rates that were configured before: a resumed leg may wait in one
+            DBOS.migrate(self._url)
+            known = _rate_queues(self._url)
+            DBOS.listen_queues([queue, *{*known, *rate_queues(rates)}])
             DBOS.launch()
-            usual: dict[str, Any] = {
-                "worker_concurrency": self._options.concurrency,
-                "polling_interval_sec": POLLING,
-            }
             register_work(queue, self._options.concurrency, self._engine)
-            for name, (number, seconds) in rated.items():
-                DBOS.register_queue(name, **usual, limiter={"limit": number, "period": seconds})
+            register_rates(rates)
 
     async def _watch(self, place: Workplace, stop: asyncio.Event) -> None:
         from tideate_core.fleet.answers import AnswerPoller
@@ -204,8 +201,20 @@ async def _wait(stop: asyncio.Event, seconds: float) -> None:
         return
 
 
+def _rate_queues(url: str) -> list[str]:
+    """Return the queues of rates that a worker stored."""
+    from tideate_core.fleet.rates import is_rate_queue
+
+    client = open_client(url)
+    try:
+        return [queue.name for queue in client.list_queues() if is_rate_queue(queue.name)]
+    finally:
+        client.destroy()
+
+
 def _sweep(place: Workplace, client: DBOSClient) -> None:
-    """Remove the work trees of legs that have ended, or that another worker has."""
+    """Remove the work trees of legs that have ended, or that another worker has; tidy the mirrors."""
+    place.repositories.mirrors.tidy()
     legs = place.leftover_trees()
     if not legs:
         return

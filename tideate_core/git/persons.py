@@ -36,6 +36,7 @@ from tideate_core.git.settings import (
     setting_pairs,
 )
 from tideate_core.project import real_path
+from tideate_core.util.addresses import without_user
 from tideate_core.util.escaping import label
 from tideate_core.util.private_files import make_private_directory
 
@@ -247,8 +248,8 @@ async def persons_git(root: Path, place: Path, *, trusted: bool = False) -> Pers
 
 
 def words_of(said: str) -> str:
-    """Return git's own words for an error, its reasons first, without hints and progress."""
-    words = "; ".join(reasons_first(said))[:600]
+    """Return git's words for an error, its reasons first, without hints, progress and users of addresses."""
+    words = without_user("; ".join(reasons_first(said)))[:600]
     return f"{words}; {HOW_TO_LOG_IN}" if _LOGIN.search(said) else words or "git gave no reason"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.util.programs import find_on_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -169,11 +170,10 @@ def find_git() -> str:
 
     :raises WorkspaceError: git is not installed.
     """
-    for directory in os.get_exec_path():
-        path = Path(directory, "git")
-        if path.is_absolute() and path.is_file() and os.access(path, os.X_OK):
-            return str(path)
-    raise WorkspaceError("git cannot be run: git is not installed, or no directory of PATH has it")
+    found = find_on_path("git", os.environ)
+    if found is None:
+        raise WorkspaceError("git cannot be run: git is not installed, or no directory of PATH has it")
+    return str(found)
 
 
 def start_git(
