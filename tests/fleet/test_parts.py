@@ -69,6 +69,25 @@ async def test_the_password_comes_from_the_command_and_is_never_shown(
     assert "secret" not in str(raised.value)
 
 
+WRONG_ADDRESSES = (
+    "postgresql://u:p@x:S3CRET@h/d",
+    "postgresql://h:S3CRET/x",
+    "postgresql://[::1S3CRET",
+    "S3CRET",
+)
+
+
+@pytest.mark.parametrize("address", WRONG_ADDRESSES)
+async def test_a_wrong_address_is_told_without_any_part_of_it(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("TIDEATE_FLEET_DATABASE", address)
+    with pytest.raises(ConfigError, match="the address in") as raised:
+        await database_url(configured())
+    assert "S3CRET" not in str(raised.value)
+    assert raised.value.__suppress_context__
+
+
 def configured(**keys: object) -> FleetConfig:
     from tideate_core.config import FleetConfig
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import ConfigError, FleetError
+from tideate_core.fleet.serializing import json_serializer
 from tideate_core.process import run_program
 
 if TYPE_CHECKING:
@@ -66,10 +67,12 @@ async def database_url(config: FleetConfig) -> str:
         )
     try:
         url = make_url(named)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError):
+        # from None: the library's own words quote a part of the address, which may be of the password
         raise ConfigError(
-            f"the address in ${VARIABLE} or `[fleet] database` is invalid; give postgresql://USER@HOST/DATABASE"
-        ) from error
+            f"the address in ${VARIABLE} or `[fleet] database` is invalid; give "
+            "postgresql://USER@HOST/DATABASE (in a password, `%40` is an @, `%3A` a : and `%2F` a /)"
+        ) from None
     if url.get_backend_name() not in ("postgresql", "postgres"):
         raise ConfigError("the database of a fleet must be PostgreSQL; give postgresql://USER@HOST/DATABASE")
     if config.password_command is not None and url.password is None:
@@ -90,12 +93,13 @@ def open_client(url: str) -> DBOSClient:
 
     :raises FleetError: the database cannot be reached.
     """
-    from dbos import DBOSClient, DBOSPortableJSONSerializer
+    from dbos import DBOSClient
 
+    serializer = json_serializer()
     with plain_errors():
         return DBOSClient(
             system_database_url=url,
-            serializer=DBOSPortableJSONSerializer(),
+            serializer=serializer,
             application_name=APPLICATION,
             retry_connection_errors=False,
         )

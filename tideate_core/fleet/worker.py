@@ -12,6 +12,7 @@ from tideate_core.errors import FleetError, InvalidInput
 from tideate_core.fleet.database import APPLICATION, ROLES, NameLock, open_client, open_engine, plain_errors
 from tideate_core.fleet.legs import VERSION
 from tideate_core.fleet.objects import Objects
+from tideate_core.fleet.serializing import json_serializer
 from tideate_core.fleet.submission import QUEUE
 from tideate_core.project import state_dir
 from tideate_core.util.escaping import visible
@@ -59,15 +60,12 @@ class WorkerOptions:
 
 def dbos_config(url: str, options: WorkerOptions) -> DBOSConfig:
     """Return the configuration of DBOS for a worker."""
-    from dbos import DBOSPortableJSONSerializer
-
     return {
         "name": APPLICATION,
         "system_database_url": url,
         "executor_id": options.name,
         "application_version": VERSION,
-        # not pickle, the default: anyone who can write to the database could run code here
-        "serializer": DBOSPortableJSONSerializer(),
+        "serializer": json_serializer(),
         "log_level": "WARNING",
         "console_log_level": "WARNING",
         "scheduler_polling_interval_sec": 5.0,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import os
 import re
@@ -70,7 +69,7 @@ def fingerprint_of(entry: str) -> str | None:
         return None
     try:
         blob = base64.b64decode(match["blob"], validate=True)
-    except binascii.Error:
+    except ValueError:
         return None
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
