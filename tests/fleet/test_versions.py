@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fleet.site import eventually
 from tideate_core.fleet.database import open_engine
 
 if TYPE_CHECKING:
     from tests.fleet.site import Site
 
 OLDER = "UPDATE dbos.workflow_status SET status = 'PENDING', application_version = 'tideate-0'"
+
+
+def refusal(site: Site, name: str) -> str:
+    """Return why a worker is not released; empty while the database is young."""
+    said = " ".join(site.run("fleet", "release", name).stderr.split())
+    return "" if "was started" in said else said
 
 
 @pytest.mark.slow
@@ -29,6 +36,7 @@ def test_a_leg_of_another_version_tells_how_to_continue_its_run(site: Site) -> N
     assert shown["message"].startswith("only workers of version tideate-0 continue this leg")
     assert f"`tideate fleet cancel {run[:8]}`" in shown["message"]
     assert "tideate-0" in site.run("fleet", "list").stdout
+    assert "version tideate-0" in eventually(lambda: refusal(site, "first"))
     site.json("fleet", "cancel", run)
     site.json("fleet", "retry", run)
     assert site.wait_for(run, "waiting")["legs"] == 2
