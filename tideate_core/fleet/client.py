@@ -185,7 +185,7 @@ class Fleet:
             lock.release()
 
     def _why(self, name: str) -> str:
-        """Return what to do instead of releasing a connected worker."""
+        """Return advice about a connected worker."""
         legs = self._client.list_workflows(executor_id=name, status="PENDING", load_output=False, **_LISTED)
         advice = (advice_on_version(leg) for leg in legs if leg.name in (START, CONTINUE))
         return next(filter(None, advice), "stop it first")

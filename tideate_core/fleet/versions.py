@@ -18,7 +18,7 @@ def is_of_another_version(leg: WorkflowStatus) -> bool:
 
 
 def advice_on_version(leg: WorkflowStatus) -> str:
-    """Return what a person can do about such a leg; empty for other legs."""
+    """Return advice about a leg of another version; empty for other legs."""
     if not is_of_another_version(leg):
         return ""
     run = leg.workflow_id[:8]
