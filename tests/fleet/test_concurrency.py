@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.fleet.site import eventually
+from tideate_core.fleet.concurrency import Slots
 from tideate_core.fleet.database import open_client
 
 if TYPE_CHECKING:
@@ -20,6 +22,26 @@ def stored(site: Site) -> int | None:
     (number,) = [one.worker_concurrency for one in client.list_queues() if one.name == "tideate"]
     client.destroy()
     return number
+
+
+def test_legs_of_a_relaunched_dbos_do_not_wait_for_those_of_the_old_one() -> None:
+    slots, old = Slots(1), asyncio.new_event_loop()
+
+    async def hold() -> None:
+        async with slots.one():
+            await asyncio.Event().wait()
+
+    async def enter() -> bool:
+        async with asyncio.timeout(10), slots.one():
+            return True
+
+    legs = [old.create_task(hold()) for _ in range(2)]
+    old.run_until_complete(asyncio.sleep(0))
+    assert asyncio.run(enter())
+    for leg in legs:
+        leg.cancel()
+    old.run_until_complete(asyncio.gather(*legs, return_exceptions=True))
+    old.close()
 
 
 @pytest.mark.slow

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import text
 
@@ -10,6 +14,8 @@ from tideate_core.fleet.database import WORKERS
 from tideate_core.fleet.queues import POLLING
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from sqlalchemy import Connection, Engine
 
 _LOCK: Final = 0x71DEA7E0C0C0
@@ -18,6 +24,24 @@ _NAMES: Final = """
 SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = :kind AND objsubid = 2 AND granted
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Places for the active legs of a worker."""
+
+    number: int
+    _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = field(
+        default_factory=WeakKeyDictionary, init=False
+    )
+    """DBOS executes legs in its own event loop; after a relaunch, the places of the old one are free."""
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Wait for a place, and have it."""
+        loop = asyncio.get_running_loop()
+        async with self._by_loop.setdefault(loop, asyncio.Semaphore(self.number)):
+            yield
 
 
 def register_work(queue: str, concurrency: int, engine: Engine) -> None:

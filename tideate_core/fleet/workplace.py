@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.fleet.advancing import Advance, forget_tree
+from tideate_core.fleet.concurrency import Slots
 from tideate_core.fleet.legs import Leg, LegResult, State, branch_of
 from tideate_core.fleet.objects import QUESTIONS, Objects
 from tideate_core.fleet.repositories import TRAILER, Repositories, commit_files
@@ -41,12 +42,12 @@ class Workplace:
     """Maximum number of active legs."""
     repositories: Repositories = field(init=False)
     registry: WorkflowRegistry = field(init=False)
-    _slots: asyncio.Semaphore = field(init=False)
+    _slots: Slots = field(init=False)
 
     def __post_init__(self) -> None:
         from tideate_core.builtin import register_builtin
 
-        self._slots = asyncio.Semaphore(self.concurrency)
+        self._slots = Slots(self.concurrency)
         self.repositories = Repositories(self.place)
         self.registry = WorkflowRegistry()
         register_builtin(self.registry)
@@ -72,7 +73,7 @@ class Workplace:
 
         :raises TideateError: its work tree cannot be created.
         """
-        async with self._slots:
+        async with self._slots.one():
             result = await (await self._advance(leg, commit)).run()
         return result.model_copy(update={"worker": self.name})
 
