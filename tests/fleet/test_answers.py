@@ -103,7 +103,7 @@ def polling(site: Site, tmp_path: Path, queue: str = "tideate") -> Iterator[Answ
     """Return a poller of this process."""
     config = Config.model_validate({"fleet": {"allow": [site.fingerprint]}})
     engine, client = open_engine(site.database), open_client(site.database)
-    yield AnswerPoller(Workplace("w", config, tmp_path / "fleet", Objects(engine)), client, queue)
+    yield AnswerPoller(Workplace("w", config, tmp_path / "fleet", Objects(engine), 1), client, queue)
     client.destroy()
     engine.dispose()
 

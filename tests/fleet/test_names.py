@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ import pytest
 from tests.fleet.test_serializing import RUN, add, connect, open_tables
 from tideate_core.config import Config
 from tideate_core.errors import ConfigError, FleetError, InvalidInput
-from tideate_core.fleet import Fleet, Worker, WorkerOptions, client, names, repositories
+from tideate_core.fleet import Fleet, Worker, WorkerOptions, client, names
 from tideate_core.fleet.database import NameLock, open_engine
+from tideate_core.fleet.mirrors import locked
 from tideate_core.fleet.names import LegsLost, NameLost, WorkerName
 from tideate_core.util.file_locks import take_lock
 
@@ -140,25 +142,22 @@ async def test_a_worker_without_a_usable_key_does_not_start(address: str, allow:
     assert said == []
 
 
-async def test_a_cancelled_task_leaves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go = asyncio.Event(), threading.Event()
-    loop = asyncio.get_running_loop()
-
-    def slow(path: Path) -> int | None:
-        loop.call_soon_threadsafe(begun.set)
-        go.wait()
-        return take_lock(path)
-
-    monkeypatch.setattr(repositories, "take_lock", slow)
+async def test_a_cancelled_task_leaves_no_lock(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    held = take_lock(path)
+    assert held is not None
 
     async def hold() -> None:
-        async with repositories._locked(tmp_path / "lock"):
+        async with locked(path):
             raise AssertionError
 
     task = asyncio.create_task(hold())
-    await begun.wait()
+    for _ in range(5):
+        await asyncio.sleep(0)
     task.cancel()
-    go.set()
+    os.close(held)
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert take_lock(tmp_path / "lock") is not None
+    left = take_lock(path)
+    assert left is not None
+    os.close(left)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fleet.test_submission import submission
+from tideate_core.config import Config
 from tideate_core.errors import ConfigError, FleetError, InvalidInput, RemoteFailed
 from tideate_core.fleet import Repositories, WorkerOptions, database_url
 from tideate_core.fleet.database import NameLock, open_engine
 from tideate_core.fleet.objects import QUESTIONS, Objects
-from tideate_core.fleet.queues import queue_of, rated_queues
+from tideate_core.fleet.rates import rate_queues, rated_provider
 from tideate_core.fleet.repositories import TRAILER, check_out, commit_files
 
 if TYPE_CHECKING:
@@ -21,10 +22,27 @@ if TYPE_CHECKING:
     from tideate_core.config import FleetConfig
 
 
-def test_an_adapter_with_a_rate_limit_has_its_own_queue() -> None:
-    assert rated_queues("q", {"openai": "60/30"}) == {"q:openai": (60, 30.0)}
-    assert queue_of("q", "openai", {"q", "q:openai"}) == "q:openai"
-    assert queue_of("q", "other", {"q", "q:openai"}) == queue_of("q", None, {"q:None"}) == "q"
+def test_the_rate_is_of_the_provider_that_a_run_will_use() -> None:
+    assert rate_queues({"openai": "60/30"}) == {"rate:openai": (60, 30.0)}
+    config = Config.model_validate(
+        {
+            "adapter": "mine",
+            "adapters": {
+                "mine": {"model": "openai:gpt"},
+                "own": {"base_url": "http://h", "model": "openai:x"},
+            },
+            "workflows": {"chat": {"adapter": "own"}},
+            "fleet": {"rates": {"openai": "60/30", "other": "1/1"}},
+        }
+    )
+    for wanted, provider in (
+        (submission(), "openai"),
+        (submission(workflow="chat"), None),
+        (submission(adapter="openai:gpt"), "openai"),
+        (submission(adapter="other"), "other"),
+        (submission(adapter="own"), None),
+    ):
+        assert rated_provider(wanted, config) == provider
 
 
 WRONG = {"--name": [("a b", "q"), ("", "q")], "--queue": [("n", "1"), ("n", "a:b")]}

@@ -12,10 +12,10 @@ import pytest
 from tests.fleet.site import eventually
 from tideate_core.errors import FleetError, SubmissionRefused
 from tideate_core.fleet import Fleet
-from tideate_core.fleet.answers import MALFORMED
 from tideate_core.fleet.database import open_client
 from tideate_core.fleet.legs import START
 from tideate_core.fleet.serializing import PickleRefused, json_serializer
+from tideate_core.fleet.views import MALFORMED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,10 @@ from tideate_core.util.lazy import exports
 if TYPE_CHECKING:
     from tideate_core.app.branch_landing import (
         LandedBranch as LandedBranch,
+        check_landing as check_landing,
         land_branch as land_branch,
     )
+    from tideate_core.app.bundle_facts import bundle_lines as bundle_lines
     from tideate_core.app.bundles import (
         BundleHere as BundleHere,
         base_work_tree as base_work_tree,
@@ -60,20 +62,25 @@ if TYPE_CHECKING:
         time_of as time_of,
     )
     from tideate_core.app.inbox import (
+        ANSWER as ANSWER,
         Continuation as Continuation,
+        UnfinishedAnswer as UnfinishedAnswer,
         WaitingRun as WaitingRun,
+        end_published as end_published,
         fetch_inbox as fetch_inbox,
         find_published as find_published,
         inbox_remotes as inbox_remotes,
         list_inbox as list_inbox,
         locate_waiting as locate_waiting,
         open_published as open_published,
+        opening_lines as opening_lines,
         prune_inbox as prune_inbox,
         publish_run as publish_run,
+        published_now as published_now,
         read_published as read_published,
         read_question as read_question,
-        remove_published as remove_published,
         take_published as take_published,
+        unfinished_answer as unfinished_answer,
         waiting_json as waiting_json,
     )
     from tideate_core.app.opening import (

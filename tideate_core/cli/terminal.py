@@ -68,6 +68,10 @@ class Interaction:
     """Print the JSON form of the result."""
     leaves: bool = False
     """Leave the run at a question that needs a person."""
+    remote: str | None = None
+    """Remote to publish a left run to; by default `[ci] remote`."""
+    keeps: bool = False
+    """Ctrl-C leaves the run, so that the person's decisions stay."""
     recorded: Mapping[str, tuple[Decision, str]] = field(default_factory=dict)
     """Answers that were given elsewhere, with their authors; see `RecordedAnswers`."""
 
@@ -102,7 +106,9 @@ async def attend(
     await recover_before(project.root, note)
     with (
         TerminalFrontEnd(console, interaction.rules(), RecordedAnswers(interaction.recorded, note)) as front,
-        Interruption(console, front.restore_terminal, several=several) as interruption,
+        Interruption(
+            console, front.restore_terminal, several=several, keeps=interaction.keeps
+        ) as interruption,
     ):
         front.leave = interruption.leave_run
         async with (
@@ -138,7 +144,7 @@ async def run_to_end(
     if front.left is not None and result.cancelled and not interruption.happened:
         from tideate_core.cli.leaving import publish_left  # here: few runs are left
 
-        return await publish_left(project, result.execution_id, front.left)
+        return await publish_left(project, result.execution_id, front.left, remote=interaction.remote)
     try:
         from tideate_core.engine import REOPENED, request_of  # here: not needed before a run's end
 

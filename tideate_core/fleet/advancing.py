@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tideate_core import __version__
 from tideate_core.app import forget_project, make_catalog, open_project, open_runner
@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+_COMMITTED: Final = frozenset(
+    {EventName.STEP_STARTED, EventName.TOOL_CALLED, EventName.CONFIRMATION_REQUIRED}
+)
+"""Events before which the answers of models are stored; they are not yet at `MODEL_ANSWERED`."""
+
+
 @dataclass(slots=True)
 class _Turns:
     """Bundles of a running run, one after every few model turns."""
@@ -46,9 +52,11 @@ class _Turns:
     _storing: asyncio.Task[object] | None = None
 
     def take(self, event: Event) -> None:
-        """Count a model turn of the run or of a nested run, and store a bundle if one is due."""
+        """Take an event of the run or of a run within it."""
         self._since += event.name is EventName.MODEL_ANSWERED
-        if self._since >= self.every and (self._storing is None or self._storing.done()):
+        if self._since < self.every or event.name not in _COMMITTED:
+            return
+        if self._storing is None or self._storing.done():
             self._since = 0
             self._storing = asyncio.create_task(self._store(), name="store a bundle")
 
@@ -203,7 +211,8 @@ class Advance:
         def make() -> bytes:
             target = BytesIO()
             private = project_state(project.root)
-            create_bundle(self.tree, private, self.leg.run, target, running=running)
+            consent = self.leg.submission.with_secrets
+            create_bundle(self.tree, private, self.leg.run, target, running=running, with_secrets=consent)
             return target.getvalue()
 
         return await self.keep(await asyncio.to_thread(make))

@@ -12,6 +12,7 @@ from tideate_core.errors import FleetError, RefusedRef, RemoteFailed, Submission
 from tideate_core.fleet.database import APPLICATION, plain_errors
 from tideate_core.fleet.legs import CONTINUE, START, Leg, LegResult
 from tideate_core.fleet.queues import enqueue_options
+from tideate_core.fleet.views import MALFORMED, REASON
 from tideate_core.git import list_refs
 from tideate_core.mentions import value_without_secrets
 from tideate_core.portable import Namespace
@@ -49,11 +50,8 @@ BATCH: Final = 50
 """Waiting runs whose inputs are read at once."""
 LONGEST_REASON: Final = 300
 """Maximum characters of the reason why an answer does not count."""
-REASON: Final = "inbox"
-"""Attribute of a waiting leg: why its answer does not count, or its inbox cannot be read."""
 ANSWERED: Final = "answered"
 """Attribute of a waiting leg: number of the question that a person said to have answered."""
-MALFORMED: Final = "its row in the database is malformed; tideate did not write it so"
 _PATTERNS: Final = tuple(f"{space}/answers/*" for space in Namespace)
 
 
@@ -163,13 +161,13 @@ class AnswerPoller:
                     status="SUCCESS",
                     attributes={"waiting": True},
                     application_name=APPLICATION,
+                    queue_name=self.queue,
                     limit=PAGE,
                     offset=offset,
                     load_input=False,
                     load_output=False,
                 )
-            # an adapter's rate-limited queue is QUEUE:ADAPTER
-            yield from (leg for leg in page if (leg.queue_name or "").partition(":")[0] == self.queue)
+            yield from page
             offset, full = offset + PAGE, len(page) == PAGE
 
     def _row(self, leg: WorkflowStatus) -> _Row:

@@ -30,6 +30,10 @@ WORKERS: Final = 0x71DEA7E
 """First key of the advisory locks of worker names; the second is the hash of the name."""
 ROLES: Final = WORKERS + 1
 """First key of the advisory locks of roles, which one worker has for all."""
+_ADVICE: Final = (
+    "an administrator starts the first worker once, and grants the role the schemas dbos and tideate, "
+    "as docs/guides/fleet.md shows"
+)
 _LONGEST: Final = 300
 """Maximum characters that an error quotes from the database."""
 
@@ -146,7 +150,8 @@ def _words(error: Exception) -> str:
     said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0][:_LONGEST]
     if "does not exist" in said and ("relation" in said or "schema" in said):
         return "no worker has used this database yet; start one first: `tideate worker`"
-    return f"the fleet's database cannot be used: {said}"
+    advice = f"; {_ADVICE}" if said.startswith("permission denied") else ""
+    return f"the fleet's database cannot be used: {said.removeprefix('connection failed: ')}{advice}"
 
 
 @dataclass(slots=True)

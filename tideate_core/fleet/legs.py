@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from tideate_core.errors import SubmissionRefused
 from tideate_core.fleet.submission import SignedSubmission, Submission  # noqa: TC001 pydantic reads it
+from tideate_core.fleet.words import CleanText  # noqa: TC001 pydantic reads it
 
 if TYPE_CHECKING:
     from tideate_core.portable import Question
@@ -45,6 +46,9 @@ RETRIED: Final = frozenset({State.FAILED, State.CANCELLED, State.REFUSED, State.
 """States in which a run can be retried."""
 
 
+ENDED: Final = RETRIED | {State.COMPLETED}
+
+
 class _Shape(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -57,7 +61,7 @@ class OpenQuestion(_Shape):
     kind: str
     workflow: str
     step: str
-    message: str
+    message: CleanText
     digest: str
 
     @classmethod
@@ -156,7 +160,7 @@ class LegResult(_Shape):
     """Result of a leg."""
 
     state: State
-    message: str = ""
+    message: CleanText = ""
     """The error, or the reason of a decline."""
     error_code: str | None = None
     bundle: str | None = None

@@ -44,6 +44,9 @@ class Objects:
     def create(self) -> None:
         """Create the table if it is missing."""
         with self.engine.begin() as connection:
+            # PostgreSQL checks the right to create a table that exists, too
+            if connection.execute(text("SELECT to_regclass(:name)"), {"name": f"{SCHEMA}.objects"}).scalar():
+                return
             # two workers that start at once would collide in PostgreSQL's catalog
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": 0x71DEA7E0B1EC75})
             connection.execute(text(_TABLE))
@@ -90,6 +93,12 @@ class Objects:
         with self.engine.connect() as connection:
             found = connection.execute(text(query), {"run": run, "leg": leg}).scalar()
         return None if found is None else str(found)
+
+    def forget(self, runs: Iterable[str]) -> None:
+        """Delete all bundles and questions of runs."""
+        query = f"DELETE FROM {SCHEMA}.objects WHERE run = ANY(:runs)"  # noqa: S608 a constant
+        with self.engine.begin() as connection:
+            connection.execute(text(query), {"runs": list(runs)})
 
     def keep_only(self, run: str, names: Iterable[str]) -> None:
         """Delete the bundles and questions of a run, except the ones with these hashes."""

@@ -7,7 +7,7 @@ import logging
 import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ConfigError, FleetError, InvalidInput
 from tideate_core.fleet.database import APPLICATION, ROLES, NameLock, open_client, open_engine, plain_errors
@@ -15,7 +15,6 @@ from tideate_core.fleet.legs import VERSION
 from tideate_core.fleet.logs import log_plainly
 from tideate_core.fleet.names import WATCH, LegsLost, NameLost, WorkerName
 from tideate_core.fleet.objects import Objects
-from tideate_core.fleet.queues import POLLING, rated_queues
 from tideate_core.fleet.serializing import json_serializer
 from tideate_core.fleet.submission import QUEUE, allowed_fingerprints
 from tideate_core.project import state_dir
@@ -146,25 +145,25 @@ class Worker:
         objects = Objects(self._engine)
         with plain_errors():
             objects.create()
-        return Workplace(self._options.name, self._config, folder, objects)
+        return Workplace(self._options.name, self._config, folder, objects, self._options.concurrency)
 
     def _launch(self) -> None:
         from dbos import DBOS
+
+        from tideate_core.fleet.concurrency import register_work
+        from tideate_core.fleet.rates import rate_queues, register_rates
 
         queue, rates = self._options.queue, self._config.fleet.rates
         with plain_errors():
             DBOS(config=dbos_config(self._url, self._options))
             log_plainly()
-            rated = rated_queues(queue, rates)
-            DBOS.listen_queues([queue, *rated])
+            # also the queues of rates that were configured before: a resumed leg may wait in one
+            DBOS.migrate(self._url)
+            known = _rate_queues(self._url)
+            DBOS.listen_queues([queue, *{*known, *rate_queues(rates)}])
             DBOS.launch()
-            usual: dict[str, Any] = {
-                "worker_concurrency": self._options.concurrency,
-                "polling_interval_sec": POLLING,
-            }
-            DBOS.register_queue(queue, **usual)
-            for name, (number, seconds) in rated.items():
-                DBOS.register_queue(name, **usual, limiter={"limit": number, "period": seconds})
+            register_work(queue, self._options.concurrency, self._engine)
+            register_rates(rates)
 
     async def _watch(self, place: Workplace, stop: asyncio.Event) -> None:
         """Do the worker's duties side by side until `stop` is set or one fails; then cancel all."""
@@ -255,8 +254,20 @@ async def _sweep_often(place: Workplace, client: DBOSClient) -> None:
         await asyncio.sleep(SWEEP)
 
 
+def _rate_queues(url: str) -> list[str]:
+    """Return the queues of rates that a worker stored."""
+    from tideate_core.fleet.rates import is_rate_queue
+
+    client = open_client(url)
+    try:
+        return [queue.name for queue in client.list_queues() if is_rate_queue(queue.name)]
+    finally:
+        client.destroy()
+
+
 def _sweep(place: Workplace, client: DBOSClient) -> None:
-    """Remove the work trees of legs that have ended, or that another worker has."""
+    """Remove the work trees of legs that have ended, or that another worker has; tidy the mirrors."""
+    place.repositories.mirrors.tidy()
     legs = place.leftover_trees()
     if not legs:
         return

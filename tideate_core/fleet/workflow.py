@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dbos import DBOS
 
-from tideate_core.errors import SubmissionRefused, TideateError
+from tideate_core.errors import CommitGone, SubmissionRefused, TideateError
 from tideate_core.fleet.legs import CONTINUE, FIRE, QUESTION, START, Leg, LegResult, State, branch_of
 from tideate_core.fleet.queues import enqueue_options
+from tideate_core.fleet.rates import rated_provider, register_permits, wait_for_permit
 from tideate_core.fleet.submission import SignedSubmission
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def _may_pass(error: BaseException) -> bool:
     """Tell whether a retry may help."""
     from sqlalchemy.exc import SQLAlchemyError
 
-    if isinstance(error, SubmissionRefused):
+    if isinstance(error, SubmissionRefused | CommitGone):
         return False
     return isinstance(error, TideateError | SQLAlchemyError | OSError)
 
@@ -59,11 +60,12 @@ def _make_steps(place: Workplace) -> _Steps:
     @DBOS.step(name="prepare", **_RETRIES)
     async def prepare(shape: Shape) -> Shape:
         try:
-            commit = await place.prepare(Leg.read(shape))
+            leg = Leg.read(shape)
+            commit = await place.prepare(leg)
         except SubmissionRefused as error:
             refused = LegResult(state=State.REFUSED, message=str(error), error_code=error.code)
             return {"refused": refused.model_dump(mode="json")}
-        return {"commit": commit}
+        return {"commit": commit, "rate": rated_provider(leg.submission, place.config)}
 
     @DBOS.step(name="advance", preemptible=True, **_RETRIES)
     async def advance(shape: Shape, commit: str) -> Shape:
@@ -105,6 +107,8 @@ def _make_leg(place: Workplace) -> Callable[[Shape], Awaitable[Shape]]:
             cancelled = LegResult(state=State.CANCELLED).model_dump(mode="json")
             await steps.finish(shape, cancelled)
             return cancelled
+        if prepared["rate"] is not None:
+            await wait_for_permit(Leg.read(shape), prepared["rate"])
         shown: Shape = await steps.advance(shape, prepared["commit"])
         result = LegResult.model_validate(shown)
         if result.state is State.WAITING and result.asked is not None:
@@ -131,6 +135,7 @@ def _make_leg(place: Workplace) -> Callable[[Shape], Awaitable[Shape]]:
 def register_workflows(place: Workplace) -> None:
     """Register the DBOS workflows of a worker; call it once in a process, before DBOS is launched."""
     leg = _make_leg(place)
+    register_permits()
 
     @DBOS.workflow(name=START, max_recovery_attempts=_RECOVERIES)
     async def start(shape: Shape) -> Shape:

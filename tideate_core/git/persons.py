@@ -18,7 +18,14 @@ from urllib.parse import unquote, urlsplit
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.git.layout import find_repository
-from tideate_core.git.program import Repository, config_options, query_git, run_git
+from tideate_core.git.program import (
+    Repository,
+    config_options,
+    query_git,
+    quoted_path,
+    reasons_first,
+    run_git,
+)
 from tideate_core.git.settings import (
     HARMLESS,
     OF_REMOTE,
@@ -29,6 +36,7 @@ from tideate_core.git.settings import (
     setting_pairs,
 )
 from tideate_core.project import real_path
+from tideate_core.util.addresses import without_user
 from tideate_core.util.escaping import label
 from tideate_core.util.private_files import make_private_directory
 
@@ -62,7 +70,7 @@ _INHERITED: Final = re.compile(
     "GIT_(?:SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|PROXY_COMMAND|TERMINAL_PROMPT|(?:SSL|HTTP|CONFIG|CURL)_.*"
     "|(?:AUTHOR|COMMITTER)_.*)"
 )
-_REWRITE: Final = re.compile(r"url\.(?P<new>.*)\.(?:push)?insteadof", re.DOTALL)
+_REWRITE: Final = re.compile(r"url\.(?P<new>.*)\.(?P<kind>(?:push)?insteadof)", re.DOTALL)
 _PROTOCOLS: Final = ("file", "git", "http", "https", "ssh")
 _ALLOWED: Final = re.compile(r"protocol\.(?P<name>[\w+.-]+)\.allow")
 _LOGIN: Final = re.compile(
@@ -124,10 +132,13 @@ class PersonsGit:
         }
         return given | rewritten
 
-    def _rules(self) -> Iterator[tuple[str, str]]:
-        """Yield new and old beginnings of addresses that settings rewrite."""
+    def _rules(self, *kinds: str) -> Iterator[tuple[str, str]]:
+        """Yield new and old beginnings of addresses that settings rewrite.
+
+        :param kinds: `insteadof` or `pushinsteadof`; by default both.
+        """
         for key in {**self.settings.person, **self.settings.local}:
-            if match := _REWRITE.fullmatch(key):
+            if (match := _REWRITE.fullmatch(key)) and (not kinds or match["kind"] in kinds):
                 yield from ((match["new"], old) for old in self._values(key))
 
     async def run(
@@ -139,12 +150,16 @@ class PersonsGit:
         patience: float = PATIENCE,
         terminal: Terminal = "none",
         settings: Mapping[str, str] | None = None,
+        variables: Mapping[str, str] | None = None,
+        largest_file: int | None = None,
         person_only: bool = False,
     ) -> GitOutput:
         """Run git; cancelling ends it with all that it started.
 
         :param remote: the remote that the command names `REMOTE`.
         :param settings: more settings, which win.
+        :param variables: more environment variables.
+        :param largest_file: bytes of each file that git writes.
         :param person_only: no setting of the project's repository counts, trusted or not.
         :raises WorkspaceError: git cannot be started or times out.
         """
@@ -157,8 +172,9 @@ class PersonsGit:
             cwd=self.top if self.trusted and not person_only else self.place,
             given=given,
             options=(*_OPTIONS, *config_options(*more)),
-            variables=self._variables(pairs, terminal),
+            variables={**self._variables(pairs, terminal), **(variables or {})},
             largest=largest,
+            largest_file=largest_file,
             patience=patience,
             terminal=terminal,
         )
@@ -182,11 +198,29 @@ class PersonsGit:
                 yield from ((key, value) for value in values)
 
     def _remote_pairs(self, remote: str) -> Iterator[tuple[str, str]]:
-        push = self._values(f"remote.{remote}.pushurl")
-        yield from ((f"remote.{REMOTE}.url", self._absolute(one)) for one in self.addresses(remote))
-        yield from ((f"remote.{REMOTE}.pushurl", self._absolute(one)) for one in push)
+        url, push = self._place_of(remote)
+        yield f"remote.{REMOTE}.url", url
+        if push:
+            yield f"remote.{REMOTE}.pushurl", push
         for key in REMOTE_PROGRAMS:
             yield from ((f"remote.{REMOTE}.{key}", one) for one in self._values(f"remote.{remote}.{key}"))
+
+    def _place_of(self, remote: str) -> tuple[str, str]:
+        """Return the addresses to read from and to push to: the same place, as a mirror may lag behind it.
+
+        The second is empty if git has to find it by its own rules.
+        """
+        address = self.addresses(remote)[0]
+        if push := self._values(f"remote.{remote}.pushurl"):
+            return self._absolute(push[0]), self._absolute(push[0])
+        found = [(old, new) for new, old in self._rules("pushinsteadof") if address.startswith(old)]
+        if not found:
+            return self._absolute(address), ""
+        old, new = max(found, key=lambda rule: len(rule[0]))
+        rewritten = new + address[len(old) :]
+        if any(rewritten.startswith(old) for _, old in self._rules("insteadof")):
+            return self._absolute(address), ""  # given as an address, git would rewrite it once more
+        return rewritten, rewritten
 
     def _absolute(self, address: str) -> str:
         path = local_path(address)
@@ -213,7 +247,7 @@ class PersonsGit:
         if terminal == "shared" and "GIT_TERMINAL_PROMPT" not in own:
             found["GIT_TERMINAL_PROMPT"] = "1"
         if self.objects is not None:
-            found["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(self.objects)
+            found["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = quoted_path(self.objects)
             if (shallow := self.project.common_dir / "shallow").is_file():
                 found["GIT_SHALLOW_FILE"] = str(shallow)
         return {**own, **found, **setting_pairs([*pairs, *_inherited_pairs()])}
@@ -227,9 +261,9 @@ def open_persons_git(root: Path, place: Path, *, trusted: bool = False) -> Perso
     :raises WorkspaceError: the project has no repository, or git cannot read it.
     """
     project = find_repository(real_path(root))
-    settings = _settings(project, project.top)
+    settings = read_settings(project, project.top, _persons_variables())
     _make(place, settings)
-    own = _settings(_Bare(place, place, place), place)
+    own = read_settings(_Bare(place, place, place), place, _persons_variables())
     waiting = () if trusted else tuple(line.partition("=")[0] for line in settings.transfers())
     return PersonsGit(place, project.top, project, settings, trusted, own, ignored=waiting)
 
@@ -240,9 +274,8 @@ async def persons_git(root: Path, place: Path, *, trusted: bool = False) -> Pers
 
 
 def words_of(said: str) -> str:
-    """Return git's own words, without hints and progress, for an error."""
-    lines = [line.removeprefix("remote: ") for line in said.splitlines() if not line.startswith("hint:")]
-    words = "; ".join(filter(None, map(str.strip, lines)))[:600]
+    """Return git's own words for an error, reasons first, without hints, progress and users of addresses."""
+    words = without_user("; ".join(reasons_first(said)))[:600]
     return f"{words}; {HOW_TO_LOG_IN}" if _LOGIN.search(said) else words or "git gave no reason"
 
 
@@ -255,13 +288,17 @@ def local_path(address: str) -> Path | None:
     return None if colon and "/" not in before else Path(os.path.expanduser(address))  # noqa: PTH111
 
 
-def _settings(repository: Repository, cwd: Path) -> Settings:
-    listed = run_git(
-        repository, "config", "--list", "--show-scope", "-z", cwd=cwd, variables=_persons_variables()
-    )
-    if listed.status:
-        raise WorkspaceError(f"git cannot read the configuration: {words_of(listed.said)}")
-    return parse_settings(listed.out)
+def read_settings(repository: Repository, cwd: Path, variables: Mapping[str, str]) -> Settings:
+    """Return the settings in effect in a repository; blocking.
+
+    :raises WorkspaceError: git refuses the repository, as one of another owner or of a newer format.
+    """
+    # of a refused repository, `git config` lists only the person's settings, and succeeds
+    for words in (("rev-parse", "--git-dir"), ("config", "--list", "--show-scope", "-z")):
+        done = run_git(repository, *words, cwd=cwd, variables=variables)
+        if done.status:
+            raise WorkspaceError(f"git cannot read the repository: {words_of(done.said)}")
+    return parse_settings(done.out)
 
 
 def _make(place: Path, settings: Settings) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.util.programs import find_on_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -70,7 +72,8 @@ _OVERRIDES: Final = {
     "GIT_ALLOW_PROTOCOL": "none",
     # read the objects themselves, not their replacements from refs/replace or a graft file
     "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_GRAFT_FILE": os.devnull,
+    # no file can be below this one; git would print a hint if it could open the graft file
+    "GIT_GRAFT_FILE": f"{os.devnull}/none",
     "LC_ALL": "C",
 }
 PATIENCE: Final = 60.0
@@ -84,8 +87,12 @@ _SILENT: Final = 1.0
 _CHUNK: Final = 1 << 16
 _POLLS: Final = 50
 """Polls for the exit of a program that closed its output, before a thread waits for it."""
+_REASON: Final = re.compile("(?:fatal|error): (?!failed to push some refs)")
 _SAID: Final = 1 << 16
 """Bytes kept of standard error."""
+_LIMITED: Final = ("/bin/sh", "-c", 'ulimit -c 0 2>/dev/null; ulimit -f "$0" 2>/dev/null; exec "$@"')
+BLOCK: Final = 512
+"""Bytes of a block of `ulimit -f`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +148,35 @@ def git_environment(repository: Repository | None = None) -> dict[str, str]:
     return kept | _OVERRIDES | (dict(repository.variables()) if repository else {})
 
 
+def quoted_path(path: Path) -> str:
+    """Quote a path for git, as an entry of a list that `:` or line ends separate."""
+    escaped = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def alternates_line(objects: Path) -> bytes:
+    """Return the line of a file `info/alternates` for a directory of objects."""
+    # unquoted if possible: `find_repository` rejects quoted lines, because it cannot read them
+    path = str(objects)
+    return os.fsencode(quoted_path(objects) if "\n" in path else path) + b"\n"
+
+
+def reasons_first(said: str) -> list[str]:
+    """Return the lines of git's standard error without hints, the reasons of a failure first."""
+    lines = (line.removeprefix("remote: ").strip() for line in said.splitlines())
+    kept = [line for line in lines if line and not line.startswith("hint:")]
+    return sorted(kept, key=lambda line: _REASON.match(line) is None)
+
+
 def find_git() -> str:
     """Return the path of git from PATH; relative entries are ignored, as the working directory is untrusted.
 
     :raises WorkspaceError: git is not installed.
     """
-    for directory in os.get_exec_path():
-        path = Path(directory, "git")
-        if path.is_absolute() and path.is_file() and os.access(path, os.X_OK):
-            return str(path)
-    raise WorkspaceError("git cannot be run: git is not installed, or no directory of PATH has it")
+    found = find_on_path("git", os.environ)
+    if found is None:
+        raise WorkspaceError("git cannot be run: git is not installed, or no directory of PATH has it")
+    return str(found)
 
 
 def start_git(
@@ -162,16 +188,19 @@ def start_git(
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     stderr: int = subprocess.DEVNULL,
     terminal: Terminal = "background",
+    largest_file: int | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start git in its own process group, with a pipe for its output.
 
     :param variables: further environment variables.
+    :param largest_file: bytes of each file that git, and what it starts, may write.
     :param terminal: see `Terminal`; `shared` keeps git in the caller's process group.
     :raises WorkspaceError: git cannot be started.
     """
+    limit = () if largest_file is None else (*_LIMITED, str(largest_file // BLOCK))
     try:
-        return subprocess.Popen(  # noqa: S603 a list and no shell
-            [find_git(), *options, *arguments],
+        return subprocess.Popen(  # noqa: S603 a list; the shell gets no text of others
+            [*limit, find_git(), *options, *arguments],
             cwd=cwd,
             env={**git_environment(repository), **(variables or {})},
             stdin=stdin,
@@ -295,11 +324,13 @@ async def query_git(
     largest: int = LARGEST,
     patience: float = PATIENCE,
     terminal: Terminal = "background",
+    largest_file: int | None = None,
 ) -> GitOutput:
     """Run git in the event loop until it exits or its output reaches a limit. Cancelling kills its group.
 
     :param given: standard input.
     :param largest: bytes of output after which git is killed.
+    :param largest_file: bytes of each file that it may write.
     :raises WorkspaceError: git cannot be started or times out.
     """
     import asyncio  # here, because a guarded program must not wait for it
@@ -314,6 +345,7 @@ async def query_git(
             stdin=stdin,
             stderr=subprocess.PIPE,
             terminal=terminal,
+            largest_file=largest_file,
         )
         reader = _Reader(process, largest)
     try:

@@ -20,13 +20,19 @@ if TYPE_CHECKING:
 ABSENT: Final = ""
 """Expected value of a ref that does not exist."""
 _LISTED: Final = re.compile(r"(?P<commit>[0-9a-f]{40,64})\t(?P<name>refs/[^\t\r\0]+)")
-_FETCH: Final = (
+FETCH: Final = (
     *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="),
-    *("--no-show-forced-updates", "--force", "--prune"),
+    "--no-show-forced-updates",
 )
+_BATCH: Final = 500
+"""Refs that one command changes: the system limits the length of a command."""
 _PUSH: Final = (
     *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
 )
+
+
+_STALE: Final = "stale info"
+"""git's word for a ref that is not as expected, even if the remote does not show it to readers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +52,9 @@ class Pushed:
 
     done: bool
     now: str = ""
-    """The commit that the ref has if the change was not made."""
+    """The commit that the ref has if the change was not made; empty if the remote shows none."""
     refused: str = ""
-    """The remote's words if it refused the change although the ref was as expected."""
+    """The remote's words if it refused the change although the ref was as expected; empty: the ref moved."""
 
 
 async def list_refs(
@@ -58,9 +64,9 @@ async def list_refs(
 
     :raises RemoteFailed: git cannot reach the remote.
     """
-    _check_address(git, remote)
+    check_address(git, remote)
     done = await git.run("ls-remote", "--refs", REMOTE, *patterns, remote=remote, terminal=terminal)
-    _refuse(done, git, remote, "read")
+    refuse_failed(done, git, remote, "read")
     lines = done.out.decode("utf-8", "replace").split("\n")
     # a remote may name refs as it likes, which git does not check here
     return {match["name"]: match["commit"] for line in lines if (match := _LISTED.fullmatch(line))}
@@ -74,10 +80,10 @@ async def fetch_refs(
     :param refs: local name by name on the remote.
     :raises RemoteFailed: git cannot reach the remote, or a ref is gone.
     """
-    _check_address(git, remote)
+    check_address(git, remote)
     specs = [f"+{theirs}:{ours}" for theirs, ours in refs.items()]
-    done = await git.run(*_FETCH, REMOTE, *specs, remote=remote, terminal=terminal)
-    _refuse(done, git, remote, "read")
+    done = await git.run(*FETCH, "--force", "--prune", REMOTE, *specs, remote=remote, terminal=terminal)
+    refuse_failed(done, git, remote, "read")
 
 
 async def change_refs(
@@ -89,7 +95,14 @@ async def change_refs(
 
     :raises RemoteFailed: git cannot reach the remote; the changes may have been made.
     """
-    _check_address(git, remote)
+    check_address(git, remote)
+    batches = (changes[at : at + _BATCH] for at in range(0, len(changes), _BATCH))
+    return [one for batch in batches for one in await _change(git, remote, batch, terminal)]
+
+
+async def _change(
+    git: PersonsGit, remote: str, changes: Sequence[RefChange], terminal: Terminal
+) -> list[Pushed]:
     leases = [f"--force-with-lease={one.ref}:{one.expected}" for one in changes]
     specs = [f"{one.new}:{one.ref}" for one in changes]
     done = await git.run(*_PUSH, *leases, REMOTE, *specs, remote=remote, terminal=terminal)
@@ -97,17 +110,34 @@ async def change_refs(
     if done.status == 0:
         return [Pushed(done=True)] * len(changes)
     if not reported:
-        _refuse(done, git, remote, "changed")
+        refuse_failed(done, git, remote, "changed")
     now = await list_refs(git, remote, [one.ref for one in changes], terminal=terminal)
     return [
         _outcome(one, reported.get(one.ref, ("!", "")), now.get(one.ref, ""), done.said) for one in changes
     ]
 
 
+async def check_branch(git: PersonsGit, remote: str, branch: str, *, terminal: Terminal = "none") -> None:
+    """Check that no branch of a remote is in the way of a new one: `a` is in the way of `a/b`.
+
+    :param branch: name of the new branch, without `refs/heads/`.
+    :raises RemoteFailed: git cannot reach the remote, or there is such a branch.
+    """
+    parts = branch.split("/")
+    above = ["/".join(parts[:count]) for count in range(1, len(parts))]
+    found = await list_refs(git, remote, [f"refs/heads/{one}" for one in above], terminal=terminal)
+    for one in above:
+        if f"refs/heads/{one}" in found:
+            raise RemoteFailed(
+                f"the remote {label(remote)} has the branch {label(one)}, so it can have no branch "
+                f"{label(branch)}; rename the branch {label(one)} first"
+            )
+
+
 def _outcome(change: RefChange, reported: tuple[str, str], now: str, said: str) -> Pushed:
     if now == change.new:
         return Pushed(done=True)
-    if now != change.expected:
+    if now != change.expected or _STALE in reported[1]:
         return Pushed(done=False, now=now)
     return Pushed(done=False, now=now, refused="; ".join(filter(None, [reported[1], words_of(said)])))
 
@@ -118,16 +148,23 @@ def _reported(out: str) -> dict[str, tuple[str, str]]:
     return {names.rpartition(":")[2]: (flag, summary) for flag, names, summary in fields}
 
 
-def _refuse(done: GitOutput, git: PersonsGit, remote: str, how: str) -> None:
+def refuse_failed(done: GitOutput, git: PersonsGit, remote: str, how: str) -> None:
+    """Report a command that failed.
+
+    :param how: `read` or `changed`.
+    :raises RemoteFailed: with git's own words.
+    """
     if done.status == 0 and done.whole:
         return
+    if not done.whole:
+        raise RemoteFailed(f"the remote {label(remote)} lists too many refs; remove those that nobody needs")
     waits = f"; the repository's own settings {', '.join(git.ignored)} do not count before `tideate trust`"
     raise RemoteFailed(
         f"the remote {label(remote)} cannot be {how}: {words_of(done.said)}{waits if git.ignored else ''}"
     )
 
 
-def _check_address(git: PersonsGit, remote: str) -> None:
+def check_address(git: PersonsGit, remote: str) -> None:
     """Reject a remote within the project: git would run its hooks, which the project's author wrote."""
     for address in git.effective_addresses(remote):
         path = local_path(address)

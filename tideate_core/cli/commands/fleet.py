@@ -1,8 +1,9 @@
-"""`tideate fleet`: list, show, cancel and retry runs of a fleet; release a dead worker's runs."""
+"""`tideate fleet`: list, show, cancel, retry and prune runs of a fleet; release a dead worker's runs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import time
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter, validators
 from rich.text import Text
@@ -16,11 +17,23 @@ from tideate_core.cli.render.tables import facts, page, table, when
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
+    from cyclopts.completion import CompletionContext
+
     from tideate_core.fleet import FleetRun
 
 app = App(name="fleet")
 
-FleetRunId = Annotated[str, Parameter(name="RUN", help="ID of the run, or a prefix of it.")]
+
+def fleet_run_ids(context: CompletionContext) -> list[str]:
+    """Complete the short ids of the newest runs of the fleet."""
+    with opened_fleet() as fleet:
+        return [short_id(one.run) for one in fleet.page(100)]
+
+
+StateName = Literal["queued", "running", "waiting", "completed", "declined", "failed", "cancelled", "refused"]
+FleetRunId = Annotated[
+    str, Parameter(name="RUN", help="ID of the run, or a prefix of it.", completer=fleet_run_ids)
+]
 STYLES = {
     "queued": "dim",
     "running": "bold blue",
@@ -35,6 +48,10 @@ STYLES = {
 @report_errors
 def list_runs(
     *,
+    state: Annotated[
+        StateName | None,
+        Parameter(name="--state", help="List only runs in this state. Default: all."),
+    ] = None,
     limit: Limit = 50,
     offset: Annotated[
         int,
@@ -45,8 +62,10 @@ def list_runs(
     json: Json = False,
 ) -> int:
     """List the runs of the fleet, newest first."""
+    from tideate_core.fleet import State
+
     with opened_fleet() as fleet:
-        runs = fleet.page(limit, offset)
+        runs = fleet.runs(state and State(state), limit, offset)
     if json:
         print_json({"ok": True, "runs": [run.as_json() for run in runs]})
         return DONE
@@ -55,11 +74,11 @@ def list_runs(
         return DONE
     rows = table("id", "status", "when", "workflow", "worker", "repository", "about")
     for run in runs:
-        state = Text(run.state.value, style=STYLES.get(run.state.value, "yellow"))
-        about = visible((run.message if run.state.value != "queued" else "") or run.prompt)
+        shown = Text(run.state.value, style=STYLES.get(run.state.value, "yellow"))
+        about = visible(run.message or run.prompt)
         rows.add_row(
             short_id(run.run),
-            state,
+            shown,
             when(run.submitted_at),
             label(run.workflow),
             label(run.worker),
@@ -115,6 +134,31 @@ def release(
         print_json({"ok": True, "worker": name, "runs": runs})
     else:
         print_message(f"released {len(runs)} runs of the worker {label(name)}")
+    return DONE
+
+
+@app.command
+@report_errors
+def prune(
+    *,
+    older_than: Annotated[
+        int,
+        Parameter(
+            name="--older-than",
+            metavar="DAYS",
+            help="Remove runs that ended more than DAYS days ago. Default: 30.",
+            validator=validators.Number(gte=0),
+        ),
+    ] = 30,
+    json: Json = False,
+) -> int:
+    """Remove ended runs from the fleet, with their bundles. Pushed branches stay."""
+    with opened_fleet() as fleet:
+        runs = fleet.prune(int((time.time() - older_than * 86_400) * 1000))
+    if json:
+        print_json({"ok": True, "runs": runs})
+    else:
+        print_message(f"removed {len(runs):,} runs")
     return DONE
 
 

@@ -33,7 +33,7 @@ from tideate_core.cli.arguments import (
     Positive,
     Root,
     Yes,
-    as_text,
+    parse_inputs,
     prompt_of,
     read_stdin,
     run_ids,
@@ -48,8 +48,6 @@ from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-
-    from pydantic import JsonValue
 
     from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import Changed, Event, RunRequest, WorkflowResult, WorkflowRunner
@@ -265,23 +263,6 @@ async def _record_refused(
         await runner.record_refused(request, error, tell)
 
 
-def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:
-    """Parse `KEY=VALUE` arguments; the values are strings.
-
-    :raises InvalidInput: a pair has no key, or a key is repeated.
-    """
-    inputs: dict[str, JsonValue] = {}
-    for pair in pairs:
-        pair = as_text(pair, f"-i {visible(pair)}")
-        key, found, value = pair.partition("=")
-        if not found or not key:
-            raise InvalidInput(f"-i {pair}: an input is given as KEY=VALUE")
-        if key in inputs:
-            raise InvalidInput(f"-i {pair}: the input {key!r} is given twice")
-        inputs[key] = value
-    return inputs
-
-
 async def _run(
     request: RunRequest,
     file: str | None,
@@ -335,7 +316,8 @@ def resume(
         Parameter(
             name="--from",
             metavar="REMOTE",
-            help="Fetch a published run and its answer from this remote, and continue it here.",
+            help="Fetch a published run and its answer from this remote, and continue it here. Without a "
+            "terminal, it leaves again at a further question.",
         ),
     ] = None,
     again: Annotated[
@@ -348,6 +330,14 @@ def resume(
             name="--land",
             metavar="branch",
             help="With --from: commit the run's changes to the branch `tideate/RUN`, and push it.",
+        ),
+    ] = None,
+    adapter: Annotated[
+        str | None,
+        Parameter(
+            name="--adapter",
+            metavar="NAME",
+            help="Model adapter for the rest of the run. Default: the one that it had.",
         ),
     ] = None,
     at_gate: AtGate = None,
@@ -364,18 +354,22 @@ def resume(
     if remote is None:
         if again or land:
             raise InvalidInput(f"{'--again' if again else '--land'} requires --from")
-        return run_async(_resume(run, project, interaction, takeover_after, definition))
+        return run_async(_resume(run, project, interaction, takeover_after, definition, adapter))
     if run is None:
         raise InvalidInput("--from requires the id of the run; `tideate inbox` lists the runs that wait")
     from tideate_core.cli.published import resume_published
 
-    return run_async(
-        resume_published(run, project, interaction, remote, again=again, land=land, changed=definition)
-    )
+    continuing = partial(resume_published, again=again, land=land, changed=definition, adapter=adapter)
+    return run_async(continuing(run, project, interaction, remote))
 
 
 async def _resume(
-    wanted: str | None, project: Project, interaction: Interaction, takeover_after: float, changed: Changed
+    wanted: str | None,
+    project: Project,
+    interaction: Interaction,
+    takeover_after: float,
+    changed: Changed,
+    adapter: str | None,
 ) -> int:
     from tideate_core.cli.terminal import run_to_end
 
@@ -384,6 +378,10 @@ async def _resume(
     if run is None:
         return DECLINED
     if (pid := paused_in(run)) is not None:
+        if adapter is not None:
+            raise InvalidInput(
+                f"run {short_id(run.id)} continues in process {pid}, with the model that it has"
+            )
         from tideate_core.cli.commands.control import report_run
 
         now = await continue_paused(project.root, reader, run, WITHIN)
@@ -399,7 +397,9 @@ async def _resume(
         project,
         build_catalog(project.root),
         interaction,
-        lambda runner: runner.resume_run(run.id, takeover_after=takeover_after, changed=changed),
+        lambda runner: runner.resume_run(
+            run.id, takeover_after=takeover_after, changed=changed, adapter=adapter
+        ),
     )
 
 
