@@ -93,6 +93,7 @@ class Site:
     def __init__(self, place: Path, database: str) -> None:
         self.place = place
         self.database = database
+        self.secret = "of the workers " * 3
         self.key = place / "key"
         self._workers: list[WorkerProcess] = []
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key], check=True)
@@ -220,7 +221,7 @@ class Site:
         with log.open("wb") as file:
             process = subprocess.Popen(
                 [sys.executable, "-m", "tideate_core.cli", "worker", "--name", name, *options],
-                env=self.env(self.home(name, allow=allow)),
+                env={**self.env(self.home(name, allow=allow)), "TIDEATE_FLEET_SECRET": self.secret},
                 cwd=self.place,
                 stdin=subprocess.DEVNULL,
                 stdout=file,

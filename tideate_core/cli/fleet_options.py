@@ -18,7 +18,7 @@ from tideate_core.errors import ConfigError, InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tideate_core.fleet import Fleet, SignedSubmission, Submission
+    from tideate_core.fleet import Fleet, Schedule, SignedSubmission, Submission
 
 
 PLACE: Final = "{}"
@@ -87,7 +87,7 @@ class Wanted:
     fields: Mapping[str, Any]
     key: str | None = None
     """Submissions with the same key are one run."""
-    template: bool = False
+    schedule: Schedule | None = None
 
     def signed(self, each: Sequence[str] | None = None) -> list[SignedSubmission]:
         """Return the signed submissions, one for each line; blocking.
@@ -105,7 +105,7 @@ class Wanted:
         common = {**self.fields, "by": _author(), "at": time.time_ns() // 1_000_000}
         wanted = [self._submission(common, line) for line in lines]
         key = _key()
-        if not self.template:
+        if self.schedule is None:
             wanted = _pinned(wanted)
         return [SignedSubmission.make(one, key) for one in wanted]
 
@@ -119,7 +119,7 @@ class Wanted:
             return Submission(
                 **{name: _filled(value, line) for name, value in common.items()},
                 run=run,
-                template=self.template,
+                schedule=self.schedule,
             )
         except ValidationError as error:
             detail = error.errors()[0]

@@ -41,6 +41,8 @@ _STATES: Final = {
     "PENDING": State.RUNNING,
     "CANCELLED": State.CANCELLED,
 }
+_ATTEMPTS: Final = 5
+"""Attempts to cancel a run that goes on at the same moment."""
 _LISTED: Final = {"application_name": APPLICATION, "load_input": False}
 
 
@@ -174,22 +176,25 @@ class Fleet:
     # -- controlling ------------------------------------------------------------------------------------
 
     def cancel(self, wanted: str) -> FleetRun:
-        """Cancel a run that has not ended.
+        """Cancel a run that has not ended; a leg that ends it removes its question from the inbox.
 
         :raises FleetError: it has ended.
         """
-        legs = self._legs(wanted, load_input=True)
-        last = legs[-1]
-        view = _view(legs[0], last)
-        if view.state in (State.QUEUED, State.RUNNING):
-            with plain_errors():
-                self._client.cancel_workflow(last.workflow_id)
-        elif view.state is not State.WAITING:
-            raise FleetError(f"run {view.run[:8]} has ended and cannot be cancelled: it is {view.state}")
-        leg = leg_of(last)
-        if view.state is State.WAITING or leg.asked:  # its question is in the inbox
-            self._begin(leg.cancelling(leg.number + 1), last)
-        return self.show(view.run)
+        for _attempt in range(_ATTEMPTS):
+            legs = self._legs(wanted, load_input=True)
+            last = legs[-1]
+            view = _view(legs[0], last)
+            if view.state in (State.QUEUED, State.RUNNING):
+                with plain_errors():
+                    self._client.cancel_workflow(last.workflow_id)
+                if self._legs(view.run)[-1].status != "CANCELLED":
+                    continue  # it ended, or asked, at this moment
+            elif view.state is not State.WAITING:
+                raise FleetError(f"run {view.run[:8]} has ended and cannot be cancelled: it is {view.state}")
+            self._begin(leg_of(last).cancelling(_number(last) + 1), last)
+            if leg_of(self._legs(view.run, load_input=True)[-1]).cancel:  # else an answer was first
+                return self.show(view.run)
+        raise FleetError(f"run {wanted[:8]} goes on faster than it can be cancelled; try again")
 
     def retry(self, wanted: str) -> FleetRun:
         """Retry the last leg of a failed, cancelled, declined or refused run.
@@ -302,6 +307,8 @@ def _view(first: WorkflowStatus, last: WorkflowStatus) -> FleetRun:
     result = _result(last) if last.status == "SUCCESS" else None
     state = _STATES.get(last.status, State.FAILED) if result is None else result.state
     message = "" if result is None else result.asked.message if result.asked else result.message
+    if result is None and shown.get("cancel"):
+        state = State.CANCELLED  # its question may still be in the inbox
     if result is None and state is State.FAILED:
         message = str(last.error or last.status)
     created = first.created_at or int(time.time() * 1000)

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import FleetError, InvalidInput
+from tideate_core.fleet.authority import Authority
 from tideate_core.fleet.database import APPLICATION, ROLES, NameLock, open_client, open_engine, plain_errors
 from tideate_core.fleet.legs import VERSION
 from tideate_core.fleet.objects import Objects
 from tideate_core.fleet.queues import POLLING, rated_queues
+from tideate_core.fleet.seals import Seals
 from tideate_core.fleet.submission import QUEUE
 from tideate_core.project import state_dir
 from tideate_core.util.escaping import visible
@@ -80,13 +82,20 @@ def dbos_config(url: str, options: WorkerOptions) -> DBOSConfig:
 class Worker:
     """A running worker.
 
+    :param secret: the secret of the fleet's workers.
     :param tell: called with messages for the person.
     """
 
     def __init__(
-        self, config: Config, url: str, options: WorkerOptions, tell: Callable[[str], object]
+        self,
+        config: Config,
+        url: str,
+        secret: str,
+        options: WorkerOptions,
+        tell: Callable[[str], object],
     ) -> None:
         self._config = config
+        self._authority = Authority(config.fleet.allow, options.queue, Seals.of(secret))
         self._url = url
         self._options = options
         self._tell = tell
@@ -120,9 +129,9 @@ class Worker:
 
         folder = state_dir() / "fleet"
         make_private_directory(folder)
-        objects = Objects(self._engine)
+        objects = Objects(self._engine, self._authority)
         objects.create()
-        return Workplace(self._options.name, self._config, folder, objects)
+        return Workplace(self._options.name, self._config, folder, objects, self._authority)
 
     def _launch(self, place: Workplace) -> None:
         from dbos import DBOS

@@ -53,6 +53,8 @@ def create(
     json: Json = False,
 ) -> int:
     """Create a schedule; each of its runs begins with the commit that REF has at that time."""
+    from tideate_core.fleet import Schedule
+
     wanted = Wanted(
         {
             "workflow": workflow,
@@ -67,7 +69,7 @@ def create(
             "accept": accept,
             "land": land,
         },
-        template=True,
+        schedule=Schedule(name=name, cron=cron, zone=zone),
     )
     (signed,) = wanted.signed()
     with opened_fleet() as fleet:
