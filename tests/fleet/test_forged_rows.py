@@ -98,7 +98,7 @@ def test_recorded_steps_of_a_run_that_nobody_signed_run_nothing(site: Site) -> N
     commit, zeros = site.refs(address)["HEAD"], "0" * 64
     start = {"commit": commit, "at": now(), "seal": zeros}
     ended = {"state": "completed", "files": ["a.txt"], "commit": commit, "bundle": zeros, "seal": zeros}
-    outputs = [("prepare", start), ("advance", ended)]
+    outputs: list[tuple[str, dict[str, Any]]] = [("prepare", start), ("advance", ended)]
     runs = [digit * 32 for digit in "012"]
     for count, run in enumerate(runs):
         unsigned = SignedSubmission(submission=submission(address, run=run), signature="none")
