@@ -126,9 +126,7 @@ class Workplace:
         """
         one = leg.submission
         if not one.land or result.commit is None or result.bundle is None:
-            raise SubmissionRefused(
-                f"run {leg.run[:8]} is refused: its submission says that nothing is pushed"
-            )
+            raise SubmissionRefused(f"run {leg.run[:8]} is refused: its submission wants no branch")
         async with self.trees.hold(leg.leg.id) as tree:
             # made anew, from nothing but the result
             await asyncio.to_thread(tree.forget)
