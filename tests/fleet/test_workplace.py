@@ -21,6 +21,7 @@ from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
     from tests.fleet.site import Database, Site
     from tests.harness.model_server import ModelServer
     from tideate_core.fleet.authority import VerifiedLeg
