@@ -108,7 +108,7 @@ def fleet_speed(site: Site, address: str, workers: int) -> float:
         worker.wait_ready()
     fleet = Fleet(site.database)
     begin = time.monotonic()
-    runs = set(fleet.submit(submissions(site, address, RUNS)))
+    runs = set(fleet.submit(submissions(site, address, RUNS)).new)
     begin = time.monotonic()
     eventually(lambda: ended(fleet, runs), 600, site.logs)
     taken = time.monotonic() - begin
@@ -213,7 +213,7 @@ def single(site: Site) -> Iterator[Figure]:
             at=time.time_ns() // 1_000_000,
             queue="single",
         )
-        (run,) = fleet.submit([SignedSubmission.make(one, site.key)])
+        (run,) = fleet.submit([SignedSubmission.make(one, site.key)]).new
         eventually(partial(is_completed, fleet, run), 60, site.logs)
         waits.append(first_step(site, run))
     fleet.close()
@@ -246,7 +246,7 @@ def storage(site: Site) -> Iterator[Figure]:
     address = site.remote("storage", {"a.txt": "one\n"})
     worker = site.worker("storage").wait_ready()
     fleet = Fleet(site.database)
-    runs = set(fleet.submit(submissions(site, address, RUNS)))
+    runs = set(fleet.submit(submissions(site, address, RUNS)).new)
     eventually(lambda: ended(fleet, runs), 600, site.logs)
     calls = transactions_of(site) - calls
     fleet.close()

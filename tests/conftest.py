@@ -199,3 +199,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(least), append=False)
         elif own is None and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.timeout(SLOW_LIMIT))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    root.mkdir()
+    return root

@@ -23,6 +23,7 @@
     │   ├── UnusableAnswer           a model's answer contains no usable edit
     │   ├── RollbackConflict         later changes prevent a rollback
     │   ├── RemoteFailed             git cannot reach a remote, or the remote refuses a ref
+    │   ├── CommitGone               a remote no longer has the commit that a run begins with
     │   ├── RefusedRef               a fetched run or answer is invalid, or its signature does not count
     │   ├── ScratchUnavailable       a scratch copy cannot be created, or is gone
     │   ├── SessionNotFound          no guarded session has this id
@@ -195,6 +196,10 @@ class WorkspaceError(TideateError):
 
 class RemoteFailed(WorkspaceError):
     """Git cannot reach a remote, or the remote refuses a ref; the message has git's words."""
+
+
+class CommitGone(RemoteFailed):
+    """A remote no longer has the commit that a run begins with."""
 
 
 class RefusedRef(WorkspaceError):

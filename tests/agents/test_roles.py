@@ -23,13 +23,6 @@ def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_home(tmp_path, monkeypatch)
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    root = tmp_path / "project"
-    root.mkdir()
-    return root
-
-
 def of_project(root: Path, text: str, name: str = "planner") -> Path:
     write_files(root, {f".tideate/agents/{name}.md": text})
     return root / ".tideate" / "agents" / f"{name}.md"

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.bench import Bench
 from tests.harness.project import use_home
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from tests.harness.model_server import ModelServer
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +25,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    root = tmp_path / "project"
-    root.mkdir()
-    return root
+async def bench(root: Path, server: ModelServer) -> AsyncIterator[Bench]:
+    bench = Bench(root, server)
+    yield bench
+    await bench.aclose()

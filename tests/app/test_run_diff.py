@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.test_loop import graph, step
-from tests.harness.bench import Bench
 from tests.harness.front import LIMIT
 from tideate_core.app import compare_runs, compared_texts
 from tideate_core.engine import RunEdits
@@ -17,20 +16,10 @@ from tideate_core.errors import InvalidInput, RunNotFound
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from tests.harness.model_server import ModelServer
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 pytestmark = pytest.mark.concurrency
-
-
-@pytest.fixture
-async def bench(root: Path, server: ModelServer) -> AsyncIterator[Bench]:
-    bench = Bench(root, server)
-    yield bench
-    await bench.aclose()
 
 
 async def writes(step: StepContext) -> dict[str, Any]:

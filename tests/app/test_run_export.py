@@ -10,28 +10,17 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.engine.test_loop import graph, step
-from tests.harness.bench import Bench
 from tideate_core.app import export_runs
 from tideate_core.errors import RunNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from tests.harness.model_server import ModelServer
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 pytestmark = pytest.mark.concurrency
 
 KEY = "sk-proj-" + "a1B2" * 12
 HOSTILE = f"<img src=x>\n````\n# no heading\n\x1b[2J \u202e\nkey = {KEY}\nlast"
-
-
-@pytest.fixture
-async def bench(root: Path, server: ModelServer) -> AsyncIterator[Bench]:
-    bench = Bench(root, server)
-    yield bench
-    await bench.aclose()
 
 
 async def exported(bench: Bench, form: Any, *runs: str) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.editor import Editor
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -40,3 +42,11 @@ def listening() -> Iterator[Listening]:
     place = Listening()
     yield place
     place.close()
+
+
+@pytest.fixture(scope="module")
+def nvim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    """A shared Neovim with a screen of 100 columns and 30 rows."""
+    editor = Editor(tmp_path_factory.mktemp("nvim"), ui=(100, 30))
+    yield editor
+    editor.close()

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.harness.dialogs import HURRY, answers, ask, hurry, wait_focused
-from tests.harness.editor import Editor
 from tests.harness.hidden import HIDDEN, LONG, LOOKALIKES, original, tagged, taken, unseen
 from tideate_core.engine.tools import described
 from tideate_core.mcp.client import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.harness.editor import Editor
 
 pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
@@ -41,14 +42,6 @@ vim.cmd('enew!')
 vim.cmd('silent! %bwipeout!')
 _G.answers = {}
 """
-
-
-@pytest.fixture(scope="module")
-def nvim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    """A shared Neovim with a screen of 100 columns and 30 rows."""
-    editor = Editor(tmp_path_factory.mktemp("nvim"), ui=(100, 30))
-    yield editor
-    editor.close()
 
 
 @pytest.fixture

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.harness.dialogs import wait_focused
-from tests.harness.editor import Editor
 from tests.harness.hidden import HIDDEN, LOOKALIKES, original, tagged, taken, unseen
 from tests.harness.shell import Shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.harness.editor import Editor
 
 pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
@@ -131,14 +132,6 @@ def test_what_was_typed_before_trusts_nothing(shell: Shell, typed: str) -> None:
 
 
 # -- trust and restoring, in Neovim ------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def nvim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    """A shared Neovim with a screen."""
-    editor = Editor(tmp_path_factory.mktemp("nvim"), ui=(100, 30))
-    yield editor
-    editor.close()
 
 
 @pytest.mark.parametrize("part", ["name", "effect", "root"])

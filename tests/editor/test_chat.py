@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.editor.test_command import told
 from tests.harness.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
@@ -51,10 +52,6 @@ def send(editor: Editor, text: str) -> None:
     """Type a message in the current window, send it, and wait for the answer."""
     editor.feed(f"{text}<C-s>")
     editor.wait(IDLE, 60)
-
-
-def told(editor: Editor) -> str:
-    return "\n".join(editor.lua("return _G.told"))
 
 
 def to_line(editor: Editor, text: str) -> None:

@@ -75,13 +75,6 @@ def test_a_providers_failure_is_a_failed_run(
     assert not nvim.lua("return vim.bo[1].modified")
 
 
-def test_a_rate_limit_is_waited_for_and_the_run_succeeds(nvim: Editor, server: ModelServer) -> None:
-    server.fails("", 429, headers={"Retry-After": "0"}, times=1)
-    server.answers("Why", "because")
-    start(nvim, "ask", "Why?")
-    assert result(nvim)["response"] == "because"
-
-
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

@@ -129,18 +129,6 @@ def test_the_program_of_a_session_runs_again_in_its_copy(nvim: Editor) -> None:
     assert nvim.lua("return #vim.fn.filter(vim.fn.getwininfo(), 'v:val.terminal')") == 1
 
 
-def test_one_of_several_sessions_is_chosen_to_land(nvim: Editor) -> None:
-    answered = "vim.ui.select = function(items, _, done) _G.asked = #items; done(items[1]) end"
-    nvim.lua(answered)
-    for name in ("first", "second"):
-        nvim.command(f"Workflow guard sh -c 'echo 1 > {name}.py; echo {name} waits; read x'")
-        nvim.wait_screen(f"{name} waits")
-        nvim.feed("<C-\\><C-n>")
-    nvim.command("Workflow land")
-    nvim.wait_screen("second.py")
-    assert nvim.lua("return _G.asked") == 2
-
-
 def test_a_program_is_run_again_from_the_panel_in_a_window_with_its_own_bar(nvim: Editor) -> None:
     nvim.command("Workflow guard sh -c 'echo new >> new.py; echo waits; read x'")
     nvim.wait_screen("waits")

@@ -157,15 +157,3 @@ def test_gc_tells_why_no_check_runs_and_the_review_goes_on(editor: Editor, proje
     editor.feed("gA")
     editor.feed("g<CR>")
     assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
-
-
-def test_reasons_are_in_a_register_after_the_landing(editor: Editor, project: Path) -> None:
-    work(editor)
-    editor.command("Workflow land")
-    wait_focused(editor)
-    editor.feed("gbkeep b<CR>")
-    editor.feed("gA")
-    editor.feed("g<CR>")
-    assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
-    assert (project / "b.txt").exists()
-    editor.wait("(vim.fn.getreg('+') .. vim.fn.getreg('\"')):find('keep b', 1, true)")

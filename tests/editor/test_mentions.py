@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.editor.test_command import complete
 from tests.harness.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
@@ -30,10 +31,6 @@ vim.diagnostic.set(ns, 0, {
   { lnum = 0, col = 0, severity = vim.diagnostic.severity.ERROR, message = 'bad\\nthing', source = 'lint' },
   { lnum = 0, col = 0, severity = vim.diagnostic.severity.WARN, message = 'caf\\233' },
 })"""
-
-
-def complete(editor: Editor, line: str) -> list[str]:
-    return list(editor.lua("return vim.fn.getcompletion(..., 'cmdline')", line))
 
 
 def project(editor: Editor, **mappings: Any) -> None:

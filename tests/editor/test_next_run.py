@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.editor.test_command import told
 from tests.harness.dialogs import hurry, wait_focused
 from tests.harness.runs import configure, start
 
@@ -63,10 +64,6 @@ def refactored(editor: Editor, **opts: Any) -> None:
     answers = ["y", "gAg<CR>"] if opts.get("require_confirmation", True) else ["gAg<CR>"]
     for keys in answers:
         answer(editor, keys)
-
-
-def told(editor: Editor) -> str:
-    return "\n".join(editor.lua("return _G.told"))
 
 
 def test_a_yes_goes_on_with_the_conversation(nvim: Editor, server: ModelServer) -> None:

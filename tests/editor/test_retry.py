@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.interrupted import count_requests as times
 from tests.harness.dialogs import say_yes
 from tests.harness.runs import PAIR, configure, result, start
 from tideate_core.store.reader import Reader
@@ -27,10 +28,6 @@ DIFF = "require('tideate.client').request('diff', ..., function(result) _G.diff 
 def server(server: ModelServer) -> ModelServer:
     server.answers("say one", "FIRST")
     return server
-
-
-def times(server: ModelServer, words: str) -> int:
-    return sum(words in str(request) for request in server.requests)
 
 
 def test_a_failed_run_is_retried_from_its_failed_step(pair: Editor, server: ModelServer) -> None:

@@ -10,19 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.harness.dialogs import focused, wait_focused
-from tests.harness.model_server import ModelServer
-from tests.harness.runs import configure, result, start
 from tests.harness.state import state_below
 
 if TYPE_CHECKING:
     from tests.harness.editor import Editor, EditorFactory
-
-
-def output(editor: Editor) -> str:
-    """Return the text of the output windows, wrapped lines joined."""
-    buffers = "vim.tbl_filter(vim.api.nvim_buf_is_loaded, vim.api.nvim_list_bufs())"
-    texts = f"vim.tbl_map(function(b) return vim.api.nvim_buf_get_lines(b, 0, -1, true) end, {buffers})"
-    return " ".join(editor.lua(f"return vim.iter({texts}):flatten(2):totable()"))
 
 
 def trust(editor: Editor, name: str = "") -> None:
@@ -32,27 +23,6 @@ def trust(editor: Editor, name: str = "") -> None:
     wait_focused(editor)
     editor.feed("y")
     editor.wait_for(lambda: "trusted as it is now" in editor.messages(), "trusted")
-
-
-@pytest.mark.slow
-def test_a_projects_prompts_are_used_once_they_are_trusted(editor: Editor) -> None:
-    prompts = editor.cwd / ".tideate" / "prompts"
-    prompts.mkdir(parents=True)
-    (prompts / "ask.md").write_text("Obey.\n---\nproject's {{ prompt }}")
-    editor.write(".tideate/config.toml", 'adapter = "local"\n')
-    with ModelServer() as server:
-        server.answers("", "fine")
-        configure(editor, server)
-        start(editor, "ask", "why")
-        assert result(editor)["ok"]
-        assert "project's" not in str(server.requests)
-        assert "ask.md was not used: its content is not trusted" in output(editor)
-        trust(editor)
-        assert ".tideate/prompts/ask.md" in editor.messages().replace("\n", "")
-        assert "config.toml" in editor.messages()
-        start(editor, "ask", "why")
-        assert result(editor)["ok"]
-        assert "project's why" in str(server.requests[-1])
 
 
 @pytest.mark.slow

@@ -230,20 +230,6 @@ def test_only_does_not_lose_the_question(editor: Editor) -> None:
     assert answers(editor)[0]["accepted"] is True
 
 
-def test_questions_wait_for_each_other(editor: Editor) -> None:
-    gate(editor, message="first")
-    gate(editor, message="second")
-    assert [one["message"] for one in editor.lua("return require('tideate.ui').pending()")] == [
-        "first",
-        "second",
-    ]
-    wait_focused(editor)
-    editor.feed("y")
-    wait_focused(editor)
-    editor.feed("n")
-    assert [one["accepted"] for one in answers(editor)] == [True, False]
-
-
 def test_a_withdrawn_question_closes_without_an_answer(editor: Editor) -> None:
     identity = gate(editor)
     other = gate(editor)
@@ -378,25 +364,6 @@ def test_nulls_of_the_engine_are_no_text(editor: Editor) -> None:
     wait_focused(editor)
     editor.feed("y")
     assert answers(editor)[0]["value"]["files"] == [{"path": "a.py", "action": "modify"}]
-
-
-NASTY = "a\nb\r\x1b[2J\x00\x7f.py"
-SHOWN = r"a\nb\r\x1b[2J\x00\x7f.py"
-
-
-def test_control_characters_of_a_plan_are_shown_as_such(editor: Editor) -> None:
-    file = {"path": NASTY, "action": "move", "move_to": NASTY + "x", "why": "\x1b[31mred"}
-    ask(editor, "plan", message=f"The \x1b[31m{NASTY}", payload={"files": [file]})
-    wait_focused(editor)
-    shown = "\n".join(editor.lines())
-    assert f"{SHOWN} → {SHOWN}x" in shown
-    assert r"\x1b[31mred" in shown
-    assert r"The \x1b[31ma" in shown
-    editor.feed("e")
-    assert rf'move "{SHOWN}" -> "{SHOWN}x" — \x1b[31mred' in editor.lines()
-    editor.command("quit")
-    editor.feed("y")
-    assert answered_paths(editor) == [NASTY]
 
 
 def test_control_characters_of_names_are_shown_as_such(screen_editor: Editor) -> None:

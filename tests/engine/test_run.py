@@ -19,6 +19,7 @@ from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from tests.harness.bench import Bench
+    from tideate_core.engine import Run, WorkflowResult
     from tideate_core.store import CheckpointRow, NewRun, RunLog, Store
     from tideate_core.workflows import StepContext
 
@@ -214,11 +215,7 @@ async def test_a_checkpoint_is_created_once_it_is_written(
     assert history[at + 1] is ExecutionEvent.CHECKPOINT_CREATED
 
 
-async def test_a_run_that_is_resumed_while_its_checkpoint_is_written_goes_on(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held = HeldWrites(await bench.runner.store(), monkeypatch)
-
+async def paused_between(bench: Bench) -> tuple[Run, asyncio.Task[WorkflowResult]]:
     async def pauses(context: StepContext) -> None:
         bench.runner.pause(context.execution_id)
 
@@ -229,6 +226,15 @@ async def test_a_run_that_is_resumed_while_its_checkpoint_is_written_goes_on(
     task = bench.begin("g")
     await bench.front.until_told("WORKFLOW_PAUSED")
     (run,) = bench.runner.running
+    return run, task
+
+
+async def test_a_run_that_is_resumed_while_its_checkpoint_is_written_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = HeldWrites(await bench.runner.store(), monkeypatch)
+
+    run, task = await paused_between(bench)
     making = asyncio.create_task(bench.runner.persist_checkpoint(run.id))
     await held.begun.wait()
     assert run.is_paused
@@ -240,16 +246,7 @@ async def test_a_run_that_is_resumed_while_its_checkpoint_is_written_goes_on(
 
 
 async def test_a_checkpoint_can_be_made_of_a_run_that_is_paused(bench: Bench) -> None:
-    async def pauses(context: StepContext) -> None:
-        bench.runner.pause(context.execution_id)
-
-    async def ends(_step: StepContext) -> str:
-        return "done"
-
-    graph(bench, {"a": pauses, "b": ends}, step("a"), step("b", "a"))
-    task = bench.begin("g")
-    await bench.front.until_told("WORKFLOW_PAUSED")
-    (run,) = bench.runner.running
+    run, task = await paused_between(bench)
     row = await bench.runner.persist_checkpoint(run.id)
     made = [data for data in bench.front.data(EventName.CHECKPOINT_CREATED) if data["manual"]]
     assert [data["checkpoint_id"] for data in made] == [row.id]

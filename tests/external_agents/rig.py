@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
-from asyncio import create_subprocess_exec, timeout
-from asyncio.subprocess import DEVNULL, PIPE
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
-
-from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, text_block
-from acp.schema import AllowedOutcome, ClientCapabilities, RequestPermissionResponse
+from typing import TYPE_CHECKING
 
 from scripts.terminal import Terminal
 from tests.external_agents.agents import PROGRAMS
 from tests.external_agents.provider import ScriptedProvider
 from tests.external_agents.turns import Turn, edit, read, shell, write
+from tests.harness.model_rules import Gate
 from tests.harness.processes import Brood
 from tests.harness.project import Project, git, write_files
 from tests.harness.shell import COMMAND, PYTHON_PATH
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import AsyncIterator, Mapping
-    from typing import Any, Self
-
-    from acp import Client
-    from acp.client.connection import ClientSideConnection
-    from acp.schema import InitializeResponse, PromptResponse
+    from typing import Self
 
     from tests.external_agents.agents import Agent
 
-__all__ = ["START", "Conversation", "Rig"]
+__all__ = ["START", "Rig"]
 
 LIMIT = 120
 """Seconds for an agent's whole turn, on a busy machine too."""
-GRACE = 20
-"""Seconds for an agent to end when nobody listens any more."""
 START = {"a.txt": "one\ntwo\nthree\n", "b.txt": "b\n", "c.txt": "c\n"}
 
 
@@ -93,6 +79,17 @@ class Rig(Project):
             Turn("I run.", [shell(commands)]),
             Turn("Finished."),
         ]
+
+    def stall(self) -> Gate:
+        """Script an edit, a program in the background, and an answer that does not come."""
+        gate = Gate()
+        self.provider.plays(
+            Turn("I look.", [read(self.root / "a.txt")]),
+            Turn("I edit.", [edit(self.root / "a.txt", "two", "zwei")]),
+            Turn("I run.", [shell("nohup sleep 1000 >/dev/null 2>&1 &")]),
+            Turn("I wait.", gate=gate),
+        )
+        return gate
 
     @property
     def environment(self) -> dict[str, str]:
@@ -156,11 +153,6 @@ class Rig(Project):
         for path in self.home.glob(".codex/config.toml"):
             path.write_text(path.read_text().replace("daemon_auto_start = false\n", ""))
 
-    def age_sessions(self) -> None:
-        """Let sessions of gemini be of an earlier minute: in the same one, it overwrites what it loads."""
-        for path in self.home.glob(".gemini/tmp/*/chats/session-*"):
-            path.rename(path.with_name(re.sub(r"\d\d-\d\d(?=-\w+\.jsonl)", "00-00", path.name)))
-
     def agent_pids(self) -> list[int]:
         """Processes of the agent's own programs."""
         roots = tuple(str(Path(folder).parents[1]) for folder in PROGRAMS.split(os.pathsep))
@@ -181,109 +173,3 @@ class Rig(Project):
         terminal = self.open(*within, *self.agent.screen)
         terminal.wait_for(self.agent.ready)
         return terminal
-
-    @asynccontextmanager
-    async def converse(self, *, allows: bool = True) -> AsyncIterator[Conversation]:
-        """Start the agent for the Agent Client Protocol.
-
-        :param allows: the answer to each permission that it asks for.
-        """
-        process = await create_subprocess_exec(
-            *self.agent.acp,
-            cwd=self.root,
-            env=self.environment,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=DEVNULL,
-            limit=1 << 24,
-        )
-        assert process.stdin
-        assert process.stdout
-        conversation = Conversation(process, self.root, allows=allows)
-        connection = connect_to_agent(cast("Client", conversation), process.stdin, process.stdout)
-        conversation.connection = connection
-        try:
-            yield conversation
-        finally:
-            await connection.close()
-            process.stdin.close()
-            try:
-                async with timeout(GRACE):
-                    await process.wait()
-            finally:
-                self.brood.kill()  # else an adapter's own child holds the pipe, for which `wait` waits
-                await process.wait()
-
-
-class Conversation:
-    """A client with one session: keeps all updates, and answers each permission alike."""
-
-    connection: ClientSideConnection
-
-    def __init__(self, process: asyncio.subprocess.Process, folder: Path, *, allows: bool) -> None:
-        self.process = process
-        self.session = ""
-        self.updates: list[Any] = []
-        self.permissions: list[Any] = []
-        self._folder = str(folder)
-        self._allows = allows
-
-    async def ask(self, prompt: str) -> PromptResponse:
-        """Have a prompt worked on, in a new session if there is none."""
-        async with timeout(LIMIT):
-            if not self.session:
-                await self._introduce()
-                made = await self.connection.new_session(cwd=self._folder, mcp_servers=[])
-                self.session = made.session_id
-            return await self.connection.prompt(session_id=self.session, prompt=[text_block(prompt)])
-
-    async def resume(self, session: str) -> None:
-        """Go on with a session of an earlier process, in the way that the agent can."""
-        async with timeout(LIMIT):
-            can = (await self._introduce()).agent_capabilities
-            assert can
-            resumes = can.session_capabilities and can.session_capabilities.resume
-            begin = self.connection.resume_session if resumes else self.connection.load_session
-            await begin(session_id=session, cwd=self._folder, mcp_servers=[])
-            self.session = session
-
-    async def cancel(self) -> None:
-        await self.connection.cancel(session_id=self.session)
-
-    @property
-    def text(self) -> str:
-        """All that the agent said."""
-        said = [update for update in self.updates if update.session_update == "agent_message_chunk"]
-        return "".join(getattr(update.content, "text", "") for update in said)
-
-    @property
-    def tools(self) -> list[Any]:
-        """Tool calls, as they were first told of."""
-        return [update for update in self.updates if update.session_update.startswith("tool_call")]
-
-    async def _introduce(self) -> InitializeResponse:
-        return await self.connection.initialize(
-            protocol_version=PROTOCOL_VERSION, client_capabilities=ClientCapabilities()
-        )
-
-    # what the library calls
-
-    def on_connect(self, conn: Any) -> None:
-        pass
-
-    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
-        self.updates.append(update)
-
-    async def request_permission(
-        self, session_id: str, tool_call: Any, options: list[Any], **_: Any
-    ) -> RequestPermissionResponse:
-        self.permissions.append(tool_call)
-        wanted = "allow_once" if self._allows else "reject_once"
-        chosen = next(option.option_id for option in options if option.kind == wanted)
-        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
-
-    async def ext_method(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        raise RequestError.method_not_found(method)
-
-    async def ext_notification(self, method: str, params: Mapping[str, Any]) -> None:
-        pass

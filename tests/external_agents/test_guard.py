@@ -154,20 +154,8 @@ def drawn(terminal: Terminal) -> Callable[[], bool]:
     return lambda: terminal.rows() != before
 
 
-def stalled(rig: Rig) -> Gate:
-    """Script an edit, a program in the background, and an answer that does not come."""
-    gate = Gate()
-    rig.provider.plays(
-        Turn("I look.", [read(rig.root / "a.txt")]),
-        Turn("I edit.", [edit(rig.root / "a.txt", "two", "zwei")]),
-        Turn("I run.", [shell("nohup sleep 1000 >/dev/null 2>&1 &")]),
-        Turn("I wait.", gate=gate),
-    )
-    return gate
-
-
 def test_what_a_killed_agent_did_can_be_landed(rig: Rig) -> None:
-    gate = stalled(rig)
+    gate = rig.stall()
     guard = rig.guarded("change the files")
     gate.wait_started()
     for pid in rig.agent_pids():
@@ -181,7 +169,7 @@ def test_what_a_killed_agent_did_can_be_landed(rig: Rig) -> None:
 
 
 def test_what_was_done_before_the_guard_is_killed_can_be_landed(rig: Rig) -> None:
-    gate = stalled(rig)
+    gate = rig.stall()
     guard = rig.guarded("change the files")
     gate.wait_started()
     guard.kill()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.external_agents.agents import AGENTS
-from tests.external_agents.turns import Turn, edit, read, shell
+from tests.external_agents.turns import Turn, shell
 from tests.harness.editor import REPOSITORY, find_nvim
 from tests.harness.model_rules import Gate
 from tests.harness.project import write_files
@@ -34,19 +34,8 @@ def neovim(rig: Rig) -> Terminal:
     return terminal
 
 
-def script(rig: Rig) -> Gate:
-    gate = Gate()
-    rig.provider.plays(
-        Turn("I look.", [read(rig.root / "a.txt")]),
-        Turn("I edit.", [edit(rig.root / "a.txt", "two", "zwei")]),
-        Turn("I run.", [shell("nohup sleep 1000 >/dev/null 2>&1 &")]),
-        Turn("I wait.", gate=gate),
-    )
-    return gate
-
-
 def test_what_a_guarded_agent_did_outlives_neovim(rig: Rig, neovim: Terminal) -> None:
-    gate = script(rig)
+    gate = rig.stall()
     neovim.type(f":Workflow guard {' '.join(rig.agent.screen)}\r")
     neovim.wait_for(rig.agent.ready)
     neovim.type("change the files")
@@ -62,7 +51,7 @@ def test_what_a_guarded_agent_did_outlives_neovim(rig: Rig, neovim: Terminal) ->
 
 
 def test_an_agents_turn_ends_with_neovim(rig: Rig, neovim: Terminal) -> None:
-    gate = script(rig)
+    gate = rig.stall()
     neovim.type(":Workflow agent change the files\r")
     neovim.read_until(gate.has_started)
     neovim.kill()

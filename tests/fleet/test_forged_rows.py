@@ -49,7 +49,7 @@ def sql(site: Site, query: str, *values: object) -> list[tuple[Any, ...]]:
 
 def submit(site: Site, wanted: Submission) -> str:
     fleet = Fleet(site.database)
-    (run,) = fleet.submit([SignedSubmission.make(wanted, site.key)])
+    (run,) = fleet.submit([SignedSubmission.make(wanted, site.key)]).new
     fleet.close()
     return run
 

@@ -8,11 +8,12 @@ import pytest
 
 from tests.fleet.test_authority import authority, leg, verified
 from tests.fleet.test_submission import key, submission
+from tideate_core.config import Config
 from tideate_core.errors import ConfigError, FleetError, InvalidInput, RemoteFailed
 from tideate_core.fleet import Repositories, WorkerOptions, database_url
-from tideate_core.fleet.database import NameLock, open_engine
+from tideate_core.fleet.database import NameLock, open_engine, plain_errors
 from tideate_core.fleet.objects import Kind, Objects
-from tideate_core.fleet.queues import queue_of, rated_queues
+from tideate_core.fleet.rates import rate_queues, rated_provider
 from tideate_core.fleet.repositories import TRAILER, check_out, commit_files
 
 if TYPE_CHECKING:
@@ -25,10 +26,27 @@ if TYPE_CHECKING:
 __all__ = ["key"]
 
 
-def test_an_adapter_with_a_rate_limit_has_its_own_queue() -> None:
-    assert rated_queues("q", {"openai": "60/30"}) == {"q:openai": (60, 30.0)}
-    assert queue_of("q", "openai", {"q", "q:openai"}) == "q:openai"
-    assert queue_of("q", "other", {"q", "q:openai"}) == queue_of("q", None, {"q:None"}) == "q"
+def test_the_rate_is_of_the_provider_that_a_run_will_use() -> None:
+    assert rate_queues({"openai": "60/30"}) == {"rate:openai": (60, 30.0)}
+    config = Config.model_validate(
+        {
+            "adapter": "mine",
+            "adapters": {
+                "mine": {"model": "openai:gpt"},
+                "own": {"base_url": "http://h", "model": "openai:x"},
+            },
+            "workflows": {"chat": {"adapter": "own"}},
+            "fleet": {"rates": {"openai": "60/30", "other": "1/1"}},
+        }
+    )
+    for wanted, provider in (
+        (submission(), "openai"),
+        (submission(workflow="chat"), None),
+        (submission(adapter="openai:gpt"), "openai"),
+        (submission(adapter="other"), "other"),
+        (submission(adapter="own"), None),
+    ):
+        assert rated_provider(wanted, config) == provider
 
 
 WRONG = {"--name": [("a b", "q"), ("", "q")], "--queue": [("n", "1"), ("n", "a:b")]}
@@ -53,6 +71,25 @@ async def test_the_password_comes_from_the_command_and_is_never_shown(
     with pytest.raises(ConfigError, match="PostgreSQL") as raised:
         await database_url(config)
     assert "secret" not in str(raised.value)
+
+
+WRONG_ADDRESSES = (
+    "postgresql://u:p@x:S3CRET@h/d",
+    "postgresql://h:S3CRET/x",
+    "postgresql://[::1S3CRET",
+    "S3CRET",
+)
+
+
+@pytest.mark.parametrize("address", WRONG_ADDRESSES)
+async def test_a_wrong_address_is_told_without_any_part_of_it(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("TIDEATE_FLEET_DATABASE", address)
+    with pytest.raises(ConfigError, match="the address in") as raised:
+        await database_url(configured())
+    assert "S3CRET" not in str(raised.value)
+    assert raised.value.__suppress_context__
 
 
 def configured(**keys: object) -> FleetConfig:
@@ -97,6 +134,27 @@ async def test_only_bundles_that_a_worker_stored_count(database: Database, key: 
     objects.keep_only(first.run, [later])
     assert objects.newest(first) is None
     engine.dispose()
+
+
+async def test_a_role_that_cannot_create_uses_what_exists_and_is_told_what_is_missing(
+    database: Database, key: Path
+) -> None:
+    one = await verified(key, leg(key))
+    own = authority(key)
+    database.server.psql("DROP ROLE IF EXISTS limited; CREATE ROLE limited LOGIN;")
+    address = database.new()
+    limited = open_engine(address.replace("//postgres@", "//limited@"))
+    with pytest.raises(FleetError, match="an administrator starts the first worker"), plain_errors():
+        Objects(limited, own).create()
+    engine = open_engine(address)
+    Objects(engine, own).create()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("GRANT USAGE ON SCHEMA tideate TO limited")
+        connection.exec_driver_sql("GRANT ALL ON ALL TABLES IN SCHEMA tideate TO limited")
+    Objects(limited, own).create()
+    assert Objects(limited, own).put(one, Kind.OPEN, b"content") == Objects(engine, own).newest(one)
+    for each in (limited, engine):
+        each.dispose()
 
 
 def test_a_worker_name_is_free_after_its_session_ends(database: Database) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import ValidationError
 
-from tideate_core.errors import ConfigError, SubmissionRefused
+from tideate_core.errors import ConfigError, InvalidInput, SubmissionRefused
 from tideate_core.fleet import SignedSubmission, Submission
 from tideate_core.fleet.legs import Leg
 from tideate_core.fleet.submission import allowed_fingerprints
@@ -35,6 +35,7 @@ CHANGES: dict[str, Any] = {
     "timeout": 5,
     "by": "Eve <eve@example.org>",
     "at": 1,
+    "with_secrets": True,
     "schedule": {"name": "n", "cron": "0 3 * * *"},
     "expires": 1 << 42,
 }
@@ -91,6 +92,17 @@ def test_a_signature_for_another_purpose_is_rejected(key: Path) -> None:
     "change",
     [
         {"repo": "https://ana:secret@example.org/r"},
+        {"repo": "https://token@example.org/r"},
+        {"repo": "https://a@b:secret@example.org/r"},
+        {"repo": "HTTP://token@example.org/r"},
+        {"repo": "ssh://git:secret@example.org/r"},
+        {"repo": "git:secret@example.org:r"},
+        {"repo": "https://example.org/r?access_token=secret"},
+        {"repo": "https://example.org/r#secret"},
+        {"repo": "https://[::1/r"},
+        {"repo": "file:///r\x1b]0;x\x07"},
+        {"repo": "."},
+        {"repo": "../r"},
         {"repo": "ext::sh -c evil"},
         {"repo": "--upload-pack=evil"},
         {"ref": "--exec"},
@@ -113,6 +125,49 @@ def test_a_signature_for_another_purpose_is_rejected(key: Path) -> None:
 def test_invalid_fields_are_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         submission(**change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": "a\0b"},
+        {"inputs": {"x": [{"y": "\x1b[2J"}]}},
+        {"inputs": {"\x07": 1}},
+        {"ref": "main\x7f"},
+        {"workflow": "as\x08k"},
+        {"by": "An\x0ba <a@b>"},
+    ],
+)
+def test_control_characters_are_rejected_before_a_submission_is_signed(change: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=r"remove the control character U\+00"):
+        submission(**change)
+    assert submission(prompt="one\r\n\ttwo \u2028 \U0001f600").prompt.startswith("one")
+
+
+def test_lines_of_a_file_have_no_byte_order_mark_and_no_control_characters(tmp_path: Path) -> None:
+    from tideate_core.cli.fleet_options import each_line
+
+    file = tmp_path / "lines"
+    file.write_bytes("\ufeffone\r\n\n \ufefftwo\u2028still two\n".encode())
+    assert each_line(str(file)) == ["one", "two\u2028still two"]
+    file.write_bytes(b"one\ntw\0o\n")
+    with pytest.raises(InvalidInput, match=r"line 2: remove the control character U\+0000"):
+        each_line(str(file))
+
+
+@pytest.mark.parametrize(
+    "repo",
+    [
+        "https://example.org/r",
+        "ssh://git@example.org:22/r",
+        "git@example.org:a/r.git",
+        "example.org:r@v2",
+        "file:///a?b#c@d:e",
+        "/a:b@c",
+    ],
+)
+def test_addresses_without_secrets_are_accepted(repo: str) -> None:
+    assert submission(repo=repo).repo == repo
 
 
 def test_a_leg_runs_only_the_signed_run(key: Path) -> None:

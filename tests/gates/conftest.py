@@ -29,13 +29,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    root = tmp_path / "project"
-    root.mkdir()
-    return root
-
-
-@pytest.fixture
 def workspace(root: Path, tmp_path: Path) -> Workspace:
     (tmp_path / "private").mkdir()
     return Workspace(root, private=tmp_path / "private")

@@ -195,6 +195,8 @@ def _given(parameter: inspect.Parameter, group: str) -> Sequence[str]:
     value = OF_GROUPS.get((group, parameter.name)) or VALUES.get(parameter.name, "x")
     if parameter.default is not parameter.empty:
         return ()
+    if parameter.name == "options":  # of `submit` and `schedule create`
+        return ("--repo", "x")
     if parameter.kind is parameter.KEYWORD_ONLY:
         return (f"--{parameter.name.replace('_', '-')}", value)
     needed = parameter.kind is not parameter.VAR_POSITIONAL or parameter.name in VALUES

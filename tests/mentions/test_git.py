@@ -116,35 +116,6 @@ async def test_changes_of_secrets_are_left_out_and_that_is_said(repository: Path
     assert "key.py (by its content) was left out" in item.cut
 
 
-async def test_nothing_that_a_repository_configures_is_run(repository: Path, tmp_path: Path) -> None:
-    trap, sprung = tmp_path / "trap", tmp_path / "sprung"
-    trap.write_text(f'#!/bin/sh\necho "$0 $*" >> {sprung}\ncat\n')
-    trap.chmod(0o755)
-    settings = {
-        "core.fsmonitor": f"{trap} fsmonitor",
-        "core.hooksPath": str(tmp_path),
-        "diff.external": f"{trap} external",
-        "diff.evil.textconv": f"{trap} textconv",
-        "diff.evil.command": f"{trap} command",
-        "filter.evil.clean": f"{trap} clean",
-        "filter.evil.smudge": f"{trap} smudge",
-        "filter.evil.process": f"{trap} process",
-        "filter.evil.required": "true",
-        "core.pager": f"{trap} pager",
-        "pager.diff": f"{trap} pager",
-    }
-    (repository / ".gitattributes").write_text("*.py diff=evil filter=evil\n*.md diff=evil\n")
-    git(repository, "add", ".gitattributes")
-    git(repository, "commit", "-qm", "attributes")
-    for key, value in settings.items():
-        git(repository, "config", key, value)
-    (repository / "src" / "one.py").write_text("changed\n")
-    (repository / "doc" / "guide.md").write_text("changed\n")
-    item = await diff(repository)
-    assert item.content.count("+changed") == 2
-    assert not sprung.exists(), sprung.read_text()
-
-
 async def test_a_repository_whose_files_are_elsewhere_is_not_read(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     git(repository, "config", "core.worktree", str(tmp_path / "elsewhere"))

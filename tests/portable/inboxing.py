@@ -94,7 +94,7 @@ class Site:
         self.url = f"file://{self.remote}"
         self._machines: list[Machine] = []
         self._git("init", "-q", "--bare", "-b", "main", str(self.remote))
-        first = self._new("Founder")
+        first = self.new("Founder")
         first.write("a.py", LOOP)
         first.write("pyproject.toml")
         first.git("add", ".")
@@ -106,7 +106,7 @@ class Site:
 
         :param options: of `git fetch`.
         """
-        made = self._new(name)
+        made = self.new(name)
         made.git("fetch", "-q", *options, "origin")
         made.git("reset", "-q", "--hard", "origin/main")
         return made
@@ -125,7 +125,8 @@ class Site:
         for machine in self._machines:
             machine.close()
 
-    def _new(self, name: str) -> Machine:
+    def new(self, name: str) -> Machine:
+        """Return a new machine with an empty repository."""
         home = self.place / f"{len(self._machines)}-{name}"
         made = Machine(home, self.url, name)
         made.use(self.server)

@@ -108,3 +108,12 @@ def test_a_deletion_is_discarded(home: Path, run: Callable[..., EscapeReport]) -
     report = run(f"import os; os.remove('{NAME}')")
     assert (home / NAME).read_text() == "before"
     assert report.named[0].deleted
+
+
+@pytest.mark.parametrize("content", ["é", "AAA", "not Base64!"])
+def test_a_malformed_report_changes_no_file(home: Path, content: str) -> None:
+    (home / NAME).write_text("before")
+    kept = KeptFiles.read([home / NAME])
+    path = next(iter(kept.before))
+    assert kept.keep({str(path): content}) == {str(path): "its content cannot be read"}
+    assert (home / NAME).read_text() == "before"

@@ -135,9 +135,15 @@ def test_configured_paths_are_added(home: Path) -> None:
 
 
 HELD_BACK = {
+    "DATABASE_URL",
     "DBUS_SESSION_BUS_ADDRESS",
     "DISPLAY",
     "GITHUB_TOKEN",
+    "MYSQL_PWD",
+    "PGPASSFILE",
+    "PGPASSWORD",
+    "PGSERVICEFILE",
+    "SENTRY_DSN",
     "KITTY_LISTEN_ON",
     "MY_PASSWORD",
     "NVIM",
@@ -153,6 +159,9 @@ PASSED = {
     "EDITOR",
     "HTTPS_PROXY",
     "MONKEY",
+    "OLDPWD",
+    "PGHOST",
+    "PWD",
     "TERM",
     "TOKENIZERS_PARALLELISM",
 }

@@ -6,17 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.workflows.test_prompts import write
 from tideate_core.errors import ConfigError
 from tideate_core.workflows import PromptLibrary
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def write(directory: Path, text: str, name: str = "ask") -> PromptLibrary:
-    directory.mkdir(exist_ok=True)
-    (directory / f"{name}.md").write_text(text, encoding="utf-8")
-    return PromptLibrary([directory])
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import ssl
 from pathlib import Path
 from typing import Final
 
 from tideate_core.errors import AdapterUnavailable
+from tideate_core.util.addresses import without_user
 from tideate_core.util.regular_files import check_regular
 
 _FILE, _DIRECTORY = "SSL_CERT_FILE", "SSL_CERT_DIR"
 _PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy")
 _HIGHEST_PORT: Final = 65_535
-_PASSWORD: Final = re.compile(r"//[^/]*@")
 
 
 def check_network_settings(who: str, *, proxies: bool = True) -> None:
@@ -57,7 +56,7 @@ def _wrong_proxy(value: str) -> str:
 
     if not value:
         return ""
-    shown = _PASSWORD.sub("//…@", value)
+    shown = without_user(value)
     try:
         address = httpx2.URL(value if "://" in value else f"http://{value}")
         httpx2.AsyncHTTPTransport(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), proxy=httpx2.Proxy(address))

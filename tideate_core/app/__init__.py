@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from tideate_core.app.inbox import (
         Continuation as Continuation,
         WaitingRun as WaitingRun,
+        end_published as end_published,
         fetch_inbox as fetch_inbox,
         find_published as find_published,
         inbox_remotes as inbox_remotes,
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
         publish_run as publish_run,
         read_published as read_published,
         read_question as read_question,
-        remove_published as remove_published,
         take_published as take_published,
         waiting_json as waiting_json,
     )

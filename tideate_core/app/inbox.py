@@ -249,15 +249,20 @@ async def take_published(project: Project, found: Continuation, *, again: bool =
     await inbox.take(found.remote, found.refs, found.asked, again=again)
 
 
-async def remove_published(project: Project, found: Continuation) -> None:
-    """Remove the refs of a run that has ended.
+async def end_published(project: Project, found: Continuation, say: Callable[[str], None]) -> None:
+    """Remove the refs of a run that has ended; if the remote keeps them, mark the run there as ended.
 
-    :raises RemoteFailed: git cannot reach the remote, or it refuses to remove them.
+    :param say: shows a message to the person: the end of the run does not depend on the remote.
     """
     inbox, _ = await _open(_root(project), (found.remote,), "none", project)
-    refs = await inbox.refs_of(found.remote, found.run)
-    if refs is not None:
-        await inbox.remove(found.remote, refs)
+    try:
+        refs = await inbox.refs_of(found.remote, found.run)
+        if refs is not None:
+            await inbox.end(found.remote, refs, found.asked.question.n)
+    except WorkspaceError as error:
+        say(
+            f"the run has ended, but its refs stay on the remote: {error}; `tideate inbox prune` removes them"
+        )
 
 
 async def prune_inbox(
@@ -286,6 +291,9 @@ async def _waiting(inbox: Inbox, remote: str, fetched: RemoteInbox) -> list[Wait
             )
             continue
         question = asked.question
+        mark = await inbox.mark(refs, question.n)
+        if mark is not None and mark.ended:  # the remote keeps the refs of ended runs
+            continue
         found.append(
             WaitingRun(
                 remote,

@@ -15,9 +15,11 @@ from tideate_core.app import STDIN, not_utf8
 from tideate_core.cli.process import run_async
 from tideate_core.errors import InvalidInput
 from tideate_core.project import DEFINITION_SUFFIXES, expand_home
+from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
+    from pydantic import JsonValue
 
 
 def workflow_names(context: CompletionContext) -> list[str]:
@@ -249,3 +251,20 @@ def decoded_text(data: bytes, name: str) -> str:
             with suppress(UnicodeDecodeError, LookupError):
                 return data.decode(encoding)
     raise InvalidInput(f"{name} is not UTF-8: {data[:60]!r}; convert it, as with `iconv -t UTF-8`")
+
+
+def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:
+    """Parse `KEY=VALUE` arguments; the values are strings.
+
+    :raises InvalidInput: a pair has no key, or a key is repeated.
+    """
+    inputs: dict[str, JsonValue] = {}
+    for pair in pairs:
+        pair = as_text(pair, f"-i {visible(pair)}")
+        key, found, value = pair.partition("=")
+        if not found or not key:
+            raise InvalidInput(f"-i {pair}: an input is given as KEY=VALUE")
+        if key in inputs:
+            raise InvalidInput(f"-i {pair}: the input {key!r} is given twice")
+        inputs[key] = value
+    return inputs

@@ -87,7 +87,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "tideate export [OPTIONS] RUN...",
     ),
     "fleet": Command(
-        "fleet:app", "List, show, cancel and retry runs of a fleet; release the runs of a dead worker."
+        "fleet:app", "List, show, cancel, retry and prune runs of a fleet; release the runs of a dead worker."
     ),
     "fork": Command(
         "fork:fork",
@@ -269,6 +269,7 @@ WITH_VALUE: Final = frozenset(
         "--models",
         "--name",
         "--offset",
+        "--older-than",
         "--output",
         "--port",
         "--priority",

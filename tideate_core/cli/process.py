@@ -25,6 +25,7 @@ from tideate_core.errors import (
     WorkspaceError,
 )
 from tideate_core.project import make_project_state
+from tideate_core.util.groups import ungrouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -79,10 +80,13 @@ def interruptible() -> Iterator[None]:
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a new event loop; Ctrl-C cancels it."""
+    """Run a coroutine in a new event loop; Ctrl-C cancels it.
+
+    Of a group of tideate's errors, the first is raised.
+    """
     import asyncio  # here, because `--help` needs none
 
-    with interruptible():
+    with interruptible(), ungrouped():
         return asyncio.run(work)
 
 

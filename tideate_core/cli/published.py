@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from tideate_core.app import (
     beside_project,
     build_catalog,
+    end_published,
     find_published,
     land_branch,
     open_published,
     read_published,
-    remove_published,
     short_id,
     take_published,
 )
-from tideate_core.cli.confirmations import confirmed, declined
+from tideate_core.cli.confirmations import confirmed, declined, has_person
 from tideate_core.cli.leaving import print_left
 from tideate_core.cli.process import DONE, FAILED, LEFT
 from tideate_core.cli.render.bundles import bundle_lines
@@ -70,7 +70,9 @@ async def _continue(project: Project, found: Continuation, interaction: Interact
     if row.ended:  # an earlier process continued it and could not remove it from the remote
         note(f"run {short_id(found.run)} has already ended here")
         return DONE if row.status == "completed" else FAILED
-    with_answers = replace(interaction, recorded=found.answers)
+    # at a further question the run can leave again, and be answered: to decline it would be final
+    leaves = interaction.leaves or (interaction.policy is not False and not has_person())
+    with_answers = replace(interaction, recorded=found.answers, leaves=leaves, remote=found.remote)
     return await run_to_end(
         project,
         build_catalog(project.root),
@@ -87,7 +89,7 @@ async def _finish(project: Project, found: Continuation, land: str | None, statu
         landed = await land_branch(project, found.run, found.remote)
         where = f"commit {short_id(landed.commit)}, pushed to {label(found.remote)}"
         note(f"the branch {landed.branch} has the changes: {where}")
-    await remove_published(project, found)
+    await end_published(project, found, note)
     return status
 
 

@@ -68,6 +68,8 @@ class Interaction:
     """Print the JSON form of the result."""
     leaves: bool = False
     """Leave the run at a question that needs a person."""
+    remote: str | None = None
+    """Remote to publish a left run to; by default `[ci] remote`."""
     recorded: Mapping[str, tuple[Decision, str]] = field(default_factory=dict)
     """Answers that were given elsewhere, with their authors; see `RecordedAnswers`."""
 
@@ -138,7 +140,7 @@ async def run_to_end(
     if front.left is not None and result.cancelled and not interruption.happened:
         from tideate_core.cli.leaving import publish_left  # here: few runs are left
 
-        return await publish_left(project, result.execution_id, front.left)
+        return await publish_left(project, result.execution_id, front.left, remote=interaction.remote)
     try:
         from tideate_core.engine import REOPENED, request_of  # here: not needed before a run's end
 

@@ -5,22 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.app import checkpoint_json, read_runs
+from tideate_core.editor.projects import FolderRequests
 from tideate_core.engine import CheckpointManager, read_checkpoint
 from tideate_core.errors import RunNotFound
 
 if TYPE_CHECKING:
-    from tideate_core.editor.projects import Projects
     from tideate_core.store import CheckpointRow, Reader, RunRow
 
 MOST: Final = 500
 """Checkpoints of one list."""
 
 
-class Checkpoints:
+class Checkpoints(FolderRequests):
     """Requests about checkpoints of a folder's project; the start of an id is enough."""
-
-    def __init__(self, projects: Projects) -> None:
-        self._projects = projects
 
     async def create(self, params: dict[str, Any]) -> dict[str, Any]:
         """Create a checkpoint at the present state of a run; a run under way here also emits an event."""
@@ -39,13 +36,13 @@ class Checkpoints:
             run = reader.run(str(params["execution_id"]))
             return run, reader.checkpoints(run.id, limit=MOST + 1)
 
-        run, rows = await read_runs(self._projects.root(params.get("folder")), read)
+        run, rows = await read_runs(self._root(params), read)
         shown = [checkpoint_json(row) for row in rows[:MOST]]
         return {"run": _named(run), "checkpoints": shown, "more": len(rows) > MOST}
 
     async def show(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the progress of a run at a checkpoint."""
-        root = self._projects.root(params.get("folder"))
+        root = self._root(params)
         found = await read_runs(root, lambda reader: read_checkpoint(reader, str(params["checkpoint_id"])))
         state = found.state
         shape = {

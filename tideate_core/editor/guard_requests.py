@@ -14,6 +14,7 @@ from tideate_core.app import (
     session_difference,
     session_json,
 )
+from tideate_core.editor.projects import FolderRequests
 from tideate_core.errors import ConfigError, InvalidInput
 from tideate_core.snapshots import GuardState, discard_session, find_session, list_sessions
 from tideate_core.workspace import unsaved_images
@@ -21,18 +22,14 @@ from tideate_core.workspace import unsaved_images
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.editor.projects import Projects
     from tideate_core.snapshots import GuardSession
 
 MOST: Final = 200
 """Most paths in one answer."""
 
 
-class GuardRequests:
+class GuardRequests(FolderRequests):
     """Requests about the guarded sessions of a folder's project."""
-
-    def __init__(self, projects: Projects) -> None:
-        self._projects = projects
 
     async def prepare(self, params: dict[str, Any]) -> dict[str, Any]:
         """Prepare a session with the unsaved buffers, and return the command that runs its program.
@@ -41,7 +38,7 @@ class GuardRequests:
             `--agent NAME`.
         :raises InvalidInput: the command has an open quote, or is empty.
         """
-        root = self._root(params)
+        root = self._project(params)
         try:
             argv = shlex.split(str(params["command"]))
         except ValueError as error:
@@ -66,7 +63,7 @@ class GuardRequests:
 
     async def list(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the sessions, newest first; no sessions outside of a project."""
-        root = self._projects.root(params.get("folder"))
+        root = self._root(params)
         found = [] if root is None else await asyncio.to_thread(list_sessions, root)
         return {"sessions": [session_json(one) for one in found]}
 
@@ -93,11 +90,11 @@ class GuardRequests:
         return {"session": session_json(session)}
 
     async def _found(self, params: dict[str, Any]) -> tuple[Path, GuardSession]:
-        root = self._root(params)
+        root = self._project(params)
         return root, await asyncio.to_thread(find_session, root, params.get("session") or None)
 
-    def _root(self, params: dict[str, Any]) -> Path:
-        root = self._projects.root(params.get("folder"))
+    def _project(self, params: dict[str, Any]) -> Path:
+        root = self._root(params)
         if root is None:
             raise ConfigError("this folder is in no project; create `.tideate` in the project to guard")
         return root

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.app import read_runs
 from tideate_core.engine import RecordedAnswers
-from tideate_core.errors import ConfigError, RunNotFound, TideateError, WorkspaceError
+from tideate_core.errors import ConfigError, RunNotFound, WorkspaceError
 from tideate_core.store import MOST_UNFINISHED, Reader
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ class InboxRequests:
         :raises RunTaken: another person or job continues it.
         """
         from tideate_core.app import (
+            end_published,
             find_published,
             open_published,
             read_published,
-            remove_published,
             take_published,
         )
 
@@ -110,10 +110,7 @@ class InboxRequests:
         if not await asyncio.to_thread(_has_ended, project, found.run):
             shape = await self._resume(found, params.get("folder"))
         if await asyncio.to_thread(_has_ended, project, found.run):
-            try:
-                await remove_published(project, found)
-            except TideateError as error:  # the run itself has ended
-                self._notify([f"the run stays in the inbox: {error}"])
+            await end_published(project, found, lambda words: self._notify([words]))
         return shape
 
     async def _resume(self, found: Continuation, folder: str | None) -> dict[str, Any]:

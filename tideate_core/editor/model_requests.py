@@ -6,20 +6,17 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.editor.projects import FolderRequests
 from tideate_core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tideate_core.adapters import LoginFlow
-    from tideate_core.editor.projects import Projects
 
 # `tideate_core.adapters` is imported in the methods: the host has to be ready before it is loaded
 
 
-class ModelRequests:
+class ModelRequests(FolderRequests):
     """Requests about the models of a folder's project."""
-
-    def __init__(self, projects: Projects) -> None:
-        self._projects = projects
 
     async def list(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the available models; ask a provider for its models only if it is named.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from tideate_core.app import apply_trust
+from tideate_core.editor.projects import FolderRequests, Projects
 from tideate_core.errors import ConfigError, InvalidInput, TideateError, WorkspaceError
 from tideate_core.util.escaping import label
 from tideate_core.workflows import RunContext
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tideate_core.app import TrustPlan
-    from tideate_core.editor.projects import Projects
     from tideate_core.mcp.client import MCPClient, Tool
     from tideate_core.mentions import ContextResolver
 
@@ -30,11 +30,11 @@ SHOWN: Final = 4_000
 """Tokens of one mention in a preview."""
 
 
-class TrustRequests:
+class TrustRequests(FolderRequests):
     """Requests about trust, with the shown plans until their answers arrive."""
 
     def __init__(self, projects: Projects) -> None:
-        self._projects = projects
+        super().__init__(projects)
         self._shown: dict[str, TrustPlan] = {}
 
     async def trust(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -55,11 +55,8 @@ class TrustRequests:
         return {"plan": plan.as_json()}
 
 
-class MentionRequests:
+class MentionRequests(FolderRequests):
     """Requests about the mentions of a folder's project."""
-
-    def __init__(self, projects: Projects) -> None:
-        self._projects = projects
 
     async def describe(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return all mentions, and the root of the paths in them."""

@@ -412,3 +412,13 @@ class Projects:
     def _workspace(self, root: Path, limits: configuration.LimitsConfig) -> Workspace:
         private = make_project_state(find_root(root))
         return Workspace(root, buffers=self._buffers, private=private, max_bytes=limits.max_file_kib * 1024)
+
+
+class FolderRequests:
+    """Base of requests about a folder's project, by default the folder where the editor started."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+
+    def _root(self, params: dict[str, Any]) -> Path | None:
+        return self._projects.root(params.get("folder"))

@@ -22,6 +22,7 @@ from tideate_core.app import (
     waits_for,
 )
 from tideate_core.editor.fork_plans import fork_plan
+from tideate_core.editor.projects import FolderRequests
 from tideate_core.editor.run_views import interrupted
 from tideate_core.engine import Comparison, RunEdits
 from tideate_core.errors import InvalidInput, RunIsOwned, RunNotFound, StoreError
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
-    from tideate_core.editor.projects import Projects
     from tideate_core.engine import Changed, WorkflowRunner
     from tideate_core.store import Reader, RunRow, Store
 
@@ -43,11 +43,8 @@ LONGEST_DIFFS: Final = 1_000_000
 """Characters of all differences in the preview of a rollback."""
 
 
-class StoredRuns:
+class StoredRuns(FolderRequests):
     """Requests about the runs of a folder's project, by default the folder where the editor started."""
-
-    def __init__(self, projects: Projects) -> None:
-        self._projects = projects
 
     async def to_resume(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the run for `resume_run` to continue; tell the process of a paused run to continue it there.
@@ -282,9 +279,6 @@ class StoredRuns:
 
     async def _store(self, params: dict[str, Any]) -> Store:
         return await self._projects.runner(params.get("folder")).store()
-
-    def _root(self, params: dict[str, Any]) -> Path | None:
-        return self._projects.root(params.get("folder"))
 
 
 def _changed(params: dict[str, Any]) -> Changed:

@@ -32,6 +32,7 @@ from tideate_core.app import (
     title_of,
     waits_for,
 )
+from tideate_core.editor.projects import FolderRequests
 from tideate_core.engine import is_continued_from
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.app import ExportFormat, Item, RunDetails
-    from tideate_core.editor.projects import Projects
     from tideate_core.store import EventRow, RunRow, StepRow
 
 PAGE: Final = 100
@@ -85,11 +85,8 @@ def _reading(
     return request
 
 
-class RunViews:
+class RunViews(FolderRequests):
     """Read-only requests about the stored runs of a folder's project."""
-
-    def __init__(self, projects: Projects) -> None:
-        self._projects = projects
 
     async def history(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return one page of the runs, newest first; with the first page, the guarded sessions.
@@ -252,9 +249,6 @@ class RunViews:
             words = "that is too long for a buffer; `tideate export -o FILE` in a shell writes it"
             raise InvalidInput(words)
         return {"text": text}
-
-    def _root(self, params: dict[str, Any]) -> Path | None:
-        return self._projects.root(params.get("folder"))
 
     def _listed(self, root: Path | None, reader: Reader, runs: list[RunRow]) -> list[dict[str, Any]]:
         """Return runs as a list shows them; the status of a run under way here is newer than its row."""

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.app import choose_snapshot, note_project, snapshot_json
+from tideate_core.editor.projects import FolderRequests
 
 if TYPE_CHECKING:
-    from tideate_core.editor.projects import Projects
     from tideate_core.snapshots import Snapshot, SnapshotManager
 
 MOST: Final = 2_000
@@ -18,11 +18,8 @@ LONGEST: Final = 2_000_000
 """Characters of all changes in one answer."""
 
 
-class Snapshots:
+class Snapshots(FolderRequests):
     """Requests about the snapshots of a folder's project; the start of an id is enough."""
-
-    def __init__(self, projects: Projects) -> None:
-        self._projects = projects
 
     async def list(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the snapshots, newest first, and the reasons for unreadable snapshots."""
@@ -76,7 +73,7 @@ class Snapshots:
         return {"snapshot_id": chosen}
 
     def _manager(self, params: dict[str, Any]) -> SnapshotManager:
-        return self._projects.snapshots(self._projects.root(params.get("folder")))
+        return self._projects.snapshots(self._root(params))
 
 
 async def _chosen(manager: SnapshotManager, params: dict[str, Any]) -> str:

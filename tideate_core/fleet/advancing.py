@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tideate_core import __version__
 from tideate_core.app import make_catalog, open_project, open_runner
@@ -39,6 +39,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+_COMMITTED: Final = frozenset(
+    {EventName.STEP_STARTED, EventName.TOOL_CALLED, EventName.CONFIRMATION_REQUIRED}
+)
+"""Events before which the answers of models are stored; they are not yet at `MODEL_ANSWERED`."""
+
+_KINDS: Final = {"completed": Kind.COMPLETED, "failed": Kind.ENDED, "cancelled": Kind.ENDED}
+"""Kinds of bundles by the state of the run."""
+
+
 @dataclass(slots=True)
 class _Turns:
     """Bundles of a running run, one after every few model turns."""
@@ -49,9 +58,11 @@ class _Turns:
     _storing: asyncio.Task[object] | None = None
 
     def take(self, event: Event) -> None:
-        """Count a model turn of the run or of a nested run, and store a bundle if one is due."""
+        """Take an event of the run or of a run within it."""
         self._since += event.name is EventName.MODEL_ANSWERED
-        if self._since >= self.every and (self._storing is None or self._storing.done()):
+        if self._since < self.every or event.name not in _COMMITTED:
+            return
+        if self._storing is None or self._storing.done():
             self._since = 0
             self._storing = asyncio.create_task(self._store(), name="store a bundle")
 
@@ -112,7 +123,7 @@ class Advance:
 
     async def _run(self, at: int) -> LegResult:
         project = await self._project()
-        turns = _Turns(self.bundle_every, partial(self._keep, project, Kind.OPEN, running=True))
+        turns = _Turns(self.bundle_every, partial(self._keep, project, running=True))
         try:
             front = LeavingFrontEnd(self.leg.submission.accept or None, self._recorded(), turns.take)
             async with self._open(project, front) as runner:
@@ -187,7 +198,7 @@ class Advance:
             why, code = "the run stopped before its end", None
             if result is not None:
                 why, code = result.error or why, result.error_code
-            bundle = None if row is None else await self._keep(project, Kind.OPEN, running=True)
+            bundle = None if row is None else await self._keep(project, running=True)
             return self._failed(why, code).model_copy(update={"bundle": bundle})
         submission = self.leg.submission
         question = Question.of_request(
@@ -200,7 +211,7 @@ class Advance:
         )
         return LegResult(
             state=State.WAITING,
-            bundle=await self._keep(project, Kind.OPEN),
+            bundle=await self._keep(project),
             question=await self.keep(Kind.QUESTION, question.model_dump_json().encode()),
             asked=OpenQuestion.of(question),
         )
@@ -228,16 +239,20 @@ class Advance:
         answer = Answer.read(json.dumps(self.leg.answer.answer).encode())
         return RecordedAnswers({answer.key: (answer.as_decision(), answer.by)}, log.info)
 
-    async def _keep(self, project: Project, kind: Kind, *, running: bool = False) -> str:
+    async def _keep(self, project: Project, *, running: bool = False) -> str:
         """Store a bundle of the run, and return its hash."""
 
-        def make() -> bytes:
+        def make() -> tuple[Kind, bytes]:
             target = BytesIO()
             private = project_state(project.root)
-            create_bundle(self.tree.path, private, self.leg.run, target, running=running)
-            return target.getvalue()
+            consent = self.leg.submission.with_secrets
+            facts = create_bundle(
+                self.tree.path, private, self.leg.run, target, running=running, with_secrets=consent
+            )
+            return _KINDS.get(facts.state, Kind.OPEN), target.getvalue()
 
-        name = await self.keep(kind, await asyncio.to_thread(make))
+        kind, content = await asyncio.to_thread(make)
+        name = await self.keep(kind, content)
         if kind is not Kind.ENDED:
             self.tree.set_mark(name)
         return name
@@ -245,13 +260,11 @@ class Advance:
     async def _ended(self, project: Project, row: RunRow) -> LegResult:
         states = {"completed": State.COMPLETED, "failed": State.FAILED}
         cancelled = State.DECLINED if row.reason == "declined" else State.CANCELLED
-        state = states.get(row.status, cancelled)
-        kind = Kind.COMPLETED if state is State.COMPLETED else Kind.ENDED
         return LegResult(
-            state=state,
+            state=states.get(row.status, cancelled),
             message=self._plain(row.error or ""),
             error_code=row.error_code,
-            bundle=await self._keep(project, kind),
+            bundle=await self._keep(project),
             files=row.files,
         )
 

@@ -8,10 +8,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import RefusedRef, RemoteFailed, TideateError
+from tideate_core.errors import RefusedRef, RemoteFailed, SubmissionRefused, TideateError
 from tideate_core.fleet.database import APPLICATION, plain_errors
 from tideate_core.fleet.legs import CONTINUE, START, Leg
 from tideate_core.fleet.queues import enqueue_options
+from tideate_core.fleet.views import MALFORMED
 from tideate_core.git import list_refs
 from tideate_core.portable import Namespace
 
@@ -108,7 +109,10 @@ class AnswerPoller:
         for leg in legs:
             run = leg.workflow_id.rpartition("-")[0]
             if run in answered:
-                begun += await self._begin(address, leg.workflow_id)
+                try:
+                    begun += await self._begin(address, leg.workflow_id)
+                except SubmissionRefused as error:
+                    log.warning("an answer is not read: %s", error)
         return begun
 
     async def _begin(self, address: str, leg_id: str) -> bool:
@@ -164,5 +168,7 @@ def leg_of(found: WorkflowStatus) -> Leg:
 
     :raises SubmissionRefused: it is malformed.
     """
-    arguments = found.input["args"] if found.input else ()
-    return Leg.read(arguments[0] if arguments else None)
+    match found.input:
+        case {"args": [shape, *_]}:
+            return Leg.read(shape)
+    raise SubmissionRefused(f"run {found.workflow_id[:8]} is refused: {MALFORMED}")

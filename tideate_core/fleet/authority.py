@@ -114,9 +114,9 @@ class Authority:
         """Tell whether a worker stored this object."""
         return self._count(seal, "object", leg, kind, number, name)
 
-    def seal_start(self, leg: VerifiedLeg, commit: str) -> Prepared:
+    def seal_start(self, leg: VerifiedLeg, commit: str, rate: str | None = None) -> Prepared:
         """Return the start of a leg."""
-        made = Prepared(commit=commit, at=time.time_ns() // 1_000_000)
+        made = Prepared(commit=commit, rate=rate, at=time.time_ns() // 1_000_000)
         return made.model_copy(update={"seal": self._seal("start", leg, leg.number, _open(made))})
 
     def read_start(self, leg: VerifiedLeg, shape: object) -> Prepared:

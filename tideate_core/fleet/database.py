@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import ConfigError, FleetError
+from tideate_core.fleet.serializing import json_serializer
 from tideate_core.process import run_program
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ WORKERS: Final = 0x71DEA7E
 """First key of the advisory locks of worker names; the second is the hash of the name."""
 ROLES: Final = WORKERS + 1
 """First key of the advisory locks of roles, which one worker has for all."""
+_ADVICE: Final = (
+    "an administrator starts the first worker once, and grants the role the schemas dbos and tideate, "
+    "as docs/guides/fleet.md shows"
+)
 _LONGEST: Final = 300
 """Maximum characters that an error quotes from the database."""
 
@@ -62,10 +67,12 @@ async def database_url(config: FleetConfig) -> str:
         )
     try:
         url = make_url(named)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError):
+        # from None: the library's own words quote a part of the address, which may be of the password
         raise ConfigError(
-            f"the address in ${VARIABLE} or `[fleet] database` is invalid; give postgresql://USER@HOST/DATABASE"
-        ) from error
+            f"the address in ${VARIABLE} or `[fleet] database` is invalid; give "
+            "postgresql://USER@HOST/DATABASE (in a password, `%40` is an @, `%3A` a : and `%2F` a /)"
+        ) from None
     if url.get_backend_name() not in ("postgresql", "postgres"):
         raise ConfigError("the database of a fleet must be PostgreSQL; give postgresql://USER@HOST/DATABASE")
     if config.password_command is not None and url.password is None:
@@ -86,12 +93,13 @@ def open_client(url: str) -> DBOSClient:
 
     :raises FleetError: the database cannot be reached.
     """
-    from dbos import DBOSClient, DBOSPortableJSONSerializer
+    from dbos import DBOSClient
 
+    serializer = json_serializer()
     with plain_errors():
         return DBOSClient(
             system_database_url=url,
-            serializer=DBOSPortableJSONSerializer(),
+            serializer=serializer,
             application_name=APPLICATION,
             retry_connection_errors=False,
         )
@@ -134,7 +142,8 @@ def _words(error: Exception) -> str:
     said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0][:_LONGEST]
     if "does not exist" in said and ("relation" in said or "schema" in said):
         return "no worker has used this database yet; start one first: `tideate worker`"
-    return f"the fleet's database cannot be used: {said}"
+    advice = f"; {_ADVICE}" if said.startswith("permission denied") else ""
+    return f"the fleet's database cannot be used: {said}{advice}"
 
 
 @dataclass(slots=True)

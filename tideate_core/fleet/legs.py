@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from tideate_core.errors import SubmissionRefused
 from tideate_core.fleet.submission import SignedSubmission, Submission  # noqa: TC001 pydantic reads it
+from tideate_core.fleet.words import CleanText  # noqa: TC001 pydantic reads it
 
 if TYPE_CHECKING:
     from tideate_core.portable import Question
@@ -43,6 +44,9 @@ RETRIED: Final = frozenset({State.FAILED, State.CANCELLED, State.REFUSED, State.
 """States in which a run can be retried."""
 
 
+ENDED: Final = RETRIED | {State.COMPLETED}
+
+
 class _Shape(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,7 +59,7 @@ class OpenQuestion(_Shape):
     kind: str
     workflow: str
     step: str
-    message: str
+    message: CleanText
     digest: str
 
     @classmethod
@@ -89,6 +93,8 @@ class Prepared(_Shape):
     commit: str = Field(pattern=r"^[0-9a-f]{40,64}$")
     at: int = Field(ge=0)
     """Milliseconds since the epoch."""
+    rate: str | None = None
+    """Provider whose rate limits the leg."""
     seal: str = ""
 
 
@@ -166,7 +172,7 @@ class LegResult(_Shape):
     """Result of a leg."""
 
     state: State
-    message: str = ""
+    message: CleanText = ""
     """The error, or the reason of a decline."""
     error_code: str | None = None
     bundle: str | None = None

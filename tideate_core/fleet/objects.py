@@ -64,6 +64,9 @@ class Objects:
     def create(self) -> None:
         """Create the table if it is missing."""
         with self.engine.begin() as connection:
+            # PostgreSQL checks the right to create a table that exists, too
+            if connection.execute(text("SELECT to_regclass(:name)"), {"name": f"{SCHEMA}.objects"}).scalar():
+                return
             # two workers that start at once would collide in PostgreSQL's catalog
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": 0x71DEA7E0B1EC75})
             connection.execute(text(_TABLE))
@@ -126,3 +129,10 @@ class Objects:
         query = f"DELETE FROM {SCHEMA}.objects WHERE run = :run AND NOT hash = ANY(:kept)"  # noqa: S608
         with self.engine.begin() as connection:
             connection.execute(text(query), {"run": run, "kept": list(names)})
+
+
+def forget_objects(engine: Engine, runs: Iterable[str]) -> None:
+    """Delete all bundles and questions of runs; blocking."""
+    query = f"DELETE FROM {SCHEMA}.objects WHERE run = ANY(:runs)"  # noqa: S608 a constant
+    with engine.begin() as connection:
+        connection.execute(text(query), {"runs": list(runs)})

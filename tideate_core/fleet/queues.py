@@ -1,4 +1,4 @@
-"""Queues of a fleet: one for each name, and one more for each adapter with a rate limit."""
+"""Queues of a fleet: how legs enter them."""
 
 from __future__ import annotations
 
@@ -8,29 +8,12 @@ from tideate_core.fleet.database import APPLICATION
 from tideate_core.fleet.legs import CONTINUE, START
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from dbos import EnqueueOptions
 
     from tideate_core.fleet.legs import Leg
 
 POLLING: Final = 0.5
 """Seconds between two polls of a queue by a worker."""
-
-
-def queue_of(queue: str, adapter: str | None, known: Collection[str]) -> str:
-    """Return the queue of a run: its adapter's rate-limited queue if a worker registered one, or `queue`."""
-    own = f"{queue}:{adapter}"
-    return own if adapter and own in known else queue
-
-
-def rated_queues(queue: str, rates: Mapping[str, str]) -> dict[str, tuple[int, float]]:
-    """Return the queues with rate limits: by name, the maximum number of starts and the period in seconds."""
-    found = {}
-    for adapter, rate in rates.items():
-        number, _, seconds = rate.partition("/")
-        found[f"{queue}:{adapter}"] = (int(number), float(seconds))
-    return found
 
 
 def enqueue_options(leg: Leg, queue: str) -> EnqueueOptions:

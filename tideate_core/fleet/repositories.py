@@ -12,11 +12,11 @@ import asyncio
 import hashlib
 import os
 import shutil
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import RemoteFailed, WorkspaceError
+from tideate_core.errors import CommitGone, RemoteFailed, WorkspaceError
+from tideate_core.fleet.mirrors import Mirrors, lock_of, locked
 from tideate_core.git import (
     ABSENT,
     HARDENED,
@@ -27,16 +27,15 @@ from tideate_core.git import (
     fetch_refs,
     find_repository,
     list_refs,
-    persons_git,
     query_git,
     without_repository,
+    words_of,
 )
 from tideate_core.util.escaping import label
-from tideate_core.util.file_locks import take_lock
 from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tideate_core.fleet.submission import Submission
@@ -45,8 +44,12 @@ if TYPE_CHECKING:
 TRAILER: Final = "Tideate-Run"
 _MIRRORED: Final = "refs/fleet/"
 """Prefix of a mirror's refs for the branches and tags that runs begin with."""
-_PAUSE: Final = 0.05
-"""Seconds between two attempts to take a lock."""
+_REFUSED: Final = ("not our ref", "unadvertised object", "no such remote ref", "couldn't find remote ref")
+"""Git's words for a commit that a remote does not have or does not give away by its id."""
+_SHA1: Final = 40
+"""Digits of a SHA-1 name."""
+_NO_REF: Final = 2
+"""Exit status of `ls-remote --exit-code` without a match."""
 _LONGEST: Final = 300
 """Maximum characters that an error quotes from git."""
 
@@ -60,26 +63,14 @@ class Repositories:
 
     place: Path
 
+    @property
+    def mirrors(self) -> Mirrors:
+        """The mirrors of this machine."""
+        return Mirrors(self.place)
+
     async def git(self, address: str) -> PersonsGit:
-        """Return git for the mirror of a repository, which is created if necessary.
-
-        :raises WorkspaceError: git cannot create it.
-        """
-        mirror, home = self._mirror(address), self.place / "home"
-        if (mirror / "complete").exists():
-            return await persons_git(home, mirror)
-        async with _locked(self.place / "lock"):
-            if not home.exists():
-                new = self.place / "home-new"  # renamed when it is complete: git may be killed
-                await asyncio.to_thread(shutil.rmtree, new, ignore_errors=True)
-                await asyncio.to_thread(make_private_directory, new)
-                await init_repository(new)
-                new.rename(home)
-            return await persons_git(home, mirror)
-
-    def _mirror(self, address: str) -> Path:
-        name = hashlib.sha256(address.encode(errors="surrogateescape")).hexdigest()[:32]
-        return self.place / "mirrors" / name
+        """Return git for the mirror of a repository; see `Mirrors.git`."""
+        return await self.mirrors.git(address)
 
     async def resolve(self, address: str, ref: str) -> str:
         """Return the present commit of a branch, a tag or HEAD of a repository.
@@ -87,12 +78,12 @@ class Repositories:
         :raises RemoteFailed: git cannot reach it, or it has no such ref.
         """
         if ref == "HEAD":
-            return await self._head(address)
+            return _checked(address, await self._head(address))
         names = [ref, f"refs/tags/{ref}", f"refs/heads/{ref}"]
         found = await list_refs(await self.git(address), address, names)
         for name in reversed(names):
             if name in found:
-                return found[name]
+                return _checked(address, found[name])
         raise RemoteFailed(f"{label(address)} has no branch and no tag {label(ref)}")
 
     async def _head(self, address: str) -> str:
@@ -100,27 +91,34 @@ class Repositories:
         done = await git.run("ls-remote", "--exit-code", "inbox", "HEAD", remote=address)
         words = done.out.decode("utf-8", "replace").split()
         if done.status or not words:
-            said = " ".join(done.said.split())[:_LONGEST] or "it has no commit"
+            said = words_of(done.said) if done.status != _NO_REF else "it has no commit"
             raise RemoteFailed(f"{label(address)} cannot be read: {said}")
         return words[0]
 
     async def ensure(self, address: str, ref: str, commit: str) -> Path:
         """Fetch a commit into the mirror unless it is there; return the mirror.
 
-        :raises RemoteFailed: git cannot reach the repository, or it no longer has the commit.
+        :raises RemoteFailed: git cannot reach the repository.
+        :raises CommitGone: it no longer has the commit.
         """
         git = await self.git(address)
         if not await _has(git, commit):
             refs = {f"refs/{kind}/*": f"{_MIRRORED}{kind}/*" for kind in ("heads", "tags")}
             if ref.startswith("refs/"):
                 refs[ref] = f"{_MIRRORED}other/{hashlib.sha256(ref.encode()).hexdigest()[:16]}"
-            # two parallel fetches would collide at their refs
-            async with _locked(git.place.with_suffix(".lock")):
-                if not await _has(git, commit):
-                    await fetch_refs(git, address, refs)
-        if not await _has(git, commit):
-            raise RemoteFailed(f"{label(address)} no longer has the commit {commit[:12]} of {label(ref)}")
+            await self._fetch(address, refs)
+        if not await _has(git, commit):  # no ref has it now
+            await _fetch_by_id(git, address, ref, commit)
         return git.place
+
+    async def _fetch(self, address: str, refs: Mapping[str, str]) -> None:
+        """Fetch refs into the mirror; if only the mirror can be at fault, create it anew."""
+        git = await self.git(address)
+        try:
+            await fetch_refs(git, address, refs)
+        except (RemoteFailed, WorkspaceError):
+            await list_refs(git, address, ["HEAD"])  # raises if the repository cannot be read
+            await fetch_refs(await self.mirrors.again(address), address, refs)
 
     async def push(self, address: str, tree: Path, branch: str, commit: str, trailer: str) -> str:
         """Create a branch at a commit; return its commit, which an earlier attempt may have pushed.
@@ -148,20 +146,25 @@ class Repositories:
         return ours == theirs and trailer in said.decode("utf-8", "replace").splitlines()
 
 
-@asynccontextmanager
-async def _locked(path: Path) -> AsyncIterator[None]:
-    """Hold a lock that other tasks, event loops and workers of this machine share."""
-    await asyncio.to_thread(make_private_directory, path.parent)
-    while (handle := await asyncio.to_thread(take_lock, path)) is None:  # noqa: ASYNC110 of other processes
-        await asyncio.sleep(_PAUSE)
-    try:
-        yield
-    finally:
-        os.close(handle)
+def _checked(address: str, commit: str) -> str:
+    if len(commit) > _SHA1:
+        raise RemoteFailed(f"{label(address)} has SHA-256 names of objects, which fleets do not support")
+    return commit
 
 
 async def _has(git: PersonsGit, commit: str) -> bool:
     return (await git.run("cat-file", "-e", f"{commit}^{{commit}}")).status == 0
+
+
+async def _fetch_by_id(git: PersonsGit, address: str, ref: str, commit: str) -> None:
+    try:
+        await fetch_refs(git, address, {commit: f"{_MIRRORED}commits/{commit}"})
+    except RemoteFailed as error:
+        if not any(words in str(error) for words in _REFUSED):
+            raise
+        raise CommitGone(
+            f"{label(address)} no longer has the commit {commit[:12]} of {label(ref)}; submit the run again"
+        ) from error
 
 
 async def init_repository(place: Path) -> None:
@@ -185,7 +188,8 @@ async def check_out(mirror: Path, commit: str, tree: Path) -> None:
     await asyncio.to_thread(make_private_directory, tree)
     await init_repository(tree)
     # hard links, not alternates: tideate rejects a repository that borrows objects
-    await asyncio.to_thread(_link_objects, mirror / "objects", tree / ".git" / "objects")
+    async with locked(lock_of(mirror)):
+        await asyncio.to_thread(_link_objects, mirror / "objects", tree / ".git" / "objects")
     await _git(find_repository(tree), "checkout", "--quiet", "--detach", commit, cwd=tree)
 
 
@@ -258,6 +262,5 @@ async def _git(
     options = (*HARDENED, *UNSIGNED)
     done = await query_git(repository, *arguments, cwd=cwd, given=given, options=options, variables=variables)
     if done.status:
-        said = " ".join(done.said.split())[:_LONGEST]
-        raise WorkspaceError(f"`git {arguments[0]}` failed: {said}")
+        raise WorkspaceError(f"`git {arguments[0]}` failed: {words_of(done.said)}")
     return done.out

@@ -14,21 +14,21 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
 from tideate_core.errors import ConfigError, SubmissionRefused
+from tideate_core.fleet.addresses import check_address
 from tideate_core.process import fingerprint_of, sign_data, signing_key
 from tideate_core.project import expand_home
 from tideate_core.util.escaping import visible
 from tideate_core.workflows import is_workflow_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 NAMESPACE: Final = "tideate-submission"
 """Namespace of the signature, so that a signature made for git or a login never counts."""
-_REPOSITORY: Final = re.compile(r"(/|\w[\w+.-]*://|[^\s/:-][^\s/:]*:(?!:))\S*")
-"""An absolute path, a URL, or a place as ssh has it."""
 _REF: Final = re.compile(r"[^\s~^:?*\[\\-][^\s~^:?*\[\\]*")
 QUEUE: Final = r"[A-Za-z][A-Za-z0-9_.-]{0,60}"
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 LARGEST: Final = 1 << 20
 """Maximum characters of a prompt."""
 _DAY: Final = 86_400_000
@@ -76,9 +76,29 @@ def scheduled_time(at: datetime) -> str:
 
 
 def _one_line(text: str) -> str:
+    check_text(text)
     if not text.isprintable():
         raise ValueError("give one line without control characters")
     return text
+
+
+def check_text(text: str) -> None:
+    """Check that a text has only characters that a database can store and a terminal can show.
+
+    :raises ValueError: it has others.
+    """
+    if found := _CONTROL.search(text):
+        raise ValueError(f"remove the control character U+{ord(found[0]):04X}")
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """Yield the texts of a JSON value, with the names of objects."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        parts = value if isinstance(value, list) else [*value, *value.values()]
+        for part in parts:
+            yield from _texts(part)
 
 
 class Submission(BaseModel):
@@ -110,6 +130,8 @@ class Submission(BaseModel):
     """Maximum seconds that the run works, without the time in which it waits; None: no limit."""
     by: str = Field(min_length=1, max_length=300)
     """Author of the run's commits, as `NAME <ADDRESS>`."""
+    with_secrets: bool = False
+    """Prompt and inputs may hold secrets, which bundles then include."""
     at: int = Field(ge=0, lt=1 << 43)
     """Time of the submission in milliseconds since the epoch."""
     schedule: Schedule | None = None
@@ -129,14 +151,17 @@ class Submission(BaseModel):
     def _check_adapter(cls, adapter: str | None) -> str | None:
         return None if adapter is None else _one_line(adapter)
 
+    @field_validator("workflow", "prompt", "inputs", "repo", "ref", "adapter", "by")
+    @classmethod
+    def _check_texts(cls, value: JsonValue) -> JsonValue:
+        for text in _texts(value):
+            check_text(text)
+        return value
+
     @field_validator("repo")
     @classmethod
     def _check_repository(cls, repo: str) -> str:
-        if not _REPOSITORY.fullmatch(repo) or re.match(r"\w+::", repo):
-            raise ValueError("give the URL or the absolute path of a git repository")
-        if re.search(r"://[^/@:]*:[^/@]+@", repo):
-            raise ValueError("give the URL without a password; each worker has its own credentials")
-        return _one_line(repo)
+        return _one_line(check_address(repo))
 
     @field_validator("ref")
     @classmethod

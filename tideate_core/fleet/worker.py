@@ -6,15 +6,16 @@ import asyncio
 import logging
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import FleetError, InvalidInput
 from tideate_core.fleet.authority import Authority
 from tideate_core.fleet.database import APPLICATION, ROLES, NameLock, open_client, open_engine, plain_errors
 from tideate_core.fleet.legs import VERSION
 from tideate_core.fleet.objects import Objects
-from tideate_core.fleet.queues import POLLING, rated_queues
+from tideate_core.fleet.queues import POLLING
 from tideate_core.fleet.seals import Seals
+from tideate_core.fleet.serializing import json_serializer
 from tideate_core.fleet.submission import QUEUE
 from tideate_core.project import state_dir
 from tideate_core.util.escaping import visible
@@ -62,15 +63,12 @@ class WorkerOptions:
 
 def dbos_config(url: str, options: WorkerOptions) -> DBOSConfig:
     """Return the configuration of DBOS for a worker."""
-    from dbos import DBOSPortableJSONSerializer
-
     return {
         "name": APPLICATION,
         "system_database_url": url,
         "executor_id": options.name,
         "application_version": VERSION,
-        # not pickle, the default: anyone who can write to the database could run code here
-        "serializer": DBOSPortableJSONSerializer(),
+        "serializer": json_serializer(),
         "log_level": "WARNING",
         "console_log_level": "WARNING",
         "scheduler_polling_interval_sec": 5.0,
@@ -136,22 +134,22 @@ class Worker:
     def _launch(self, place: Workplace) -> None:
         from dbos import DBOS
 
+        from tideate_core.fleet.rates import rate_queues, register_rates
         from tideate_core.fleet.workflow import register_workflows
 
         queue, rates = self._options.queue, self._config.fleet.rates
         with plain_errors():
             register_workflows(place)
             DBOS(config=dbos_config(self._url, self._options))
-            rated = rated_queues(queue, rates)
-            DBOS.listen_queues([queue, *rated])
+            # also the queues of rates that were configured before: a resumed leg may wait in one
+            DBOS.migrate(self._url)
+            known = _rate_queues(self._url)
+            DBOS.listen_queues([queue, *{*known, *rate_queues(rates)}])
             DBOS.launch()
-            usual: dict[str, Any] = {
-                "worker_concurrency": self._options.concurrency,
-                "polling_interval_sec": POLLING,
-            }
-            DBOS.register_queue(queue, **usual)
-            for name, (number, seconds) in rated.items():
-                DBOS.register_queue(name, **usual, limiter={"limit": number, "period": seconds})
+            DBOS.register_queue(
+                queue, worker_concurrency=self._options.concurrency, polling_interval_sec=POLLING
+            )
+            register_rates(rates)
 
     async def _watch(self, place: Workplace, stop: asyncio.Event) -> None:
         from tideate_core.fleet.answers import AnswerPoller
@@ -212,8 +210,20 @@ async def _wait(stop: asyncio.Event, seconds: float) -> None:
         return
 
 
+def _rate_queues(url: str) -> list[str]:
+    """Return the queues of rates that a worker stored."""
+    from tideate_core.fleet.rates import is_rate_queue
+
+    client = open_client(url)
+    try:
+        return [queue.name for queue in client.list_queues() if is_rate_queue(queue.name)]
+    finally:
+        client.destroy()
+
+
 def _sweep(place: Workplace, client: DBOSClient) -> None:
-    """Remove the work trees of legs that have ended, or that another worker has."""
+    """Remove the work trees of legs that have ended, or that another worker has; tidy the mirrors."""
+    place.repositories.mirrors.tidy()
     legs = place.leftover_trees()
     if not legs:
         return

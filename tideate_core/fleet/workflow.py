@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dbos import DBOS
 
-from tideate_core.errors import SubmissionRefused, TideateError
+from tideate_core.errors import CommitGone, SubmissionRefused, TideateError
 from tideate_core.fleet.legs import CONTINUE, FIRE, START, Leg, LegResult, State
 from tideate_core.fleet.queues import enqueue_options
+from tideate_core.fleet.rates import rated_provider, register_permits, wait_for_permit
 from tideate_core.fleet.submission import SignedSubmission, scheduled_time
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def _may_pass(error: BaseException) -> bool:
     """Tell whether a retry may help."""
     from sqlalchemy.exc import SQLAlchemyError
 
-    if isinstance(error, SubmissionRefused):
+    if isinstance(error, SubmissionRefused | CommitGone):
         return False
     return isinstance(error, TideateError | SQLAlchemyError | OSError)
 
@@ -65,7 +66,8 @@ def _make_steps(place: Workplace) -> _Steps:
     @DBOS.step(name="prepare", **_RETRIES)
     async def prepare(shape: Shape) -> Shape:
         leg = await authority.verify(shape, works=True)
-        return (await place.prepare(leg)).model_dump(mode="json")
+        rate = rated_provider(leg.submission, place.config)
+        return (await place.prepare(leg, rate)).model_dump(mode="json")
 
     @DBOS.step(name="advance", preemptible=True, **_RETRIES)
     async def advance(shape: Shape, prepared: Shape) -> Shape:
@@ -116,7 +118,10 @@ def _make_leg(place: Workplace) -> Callable[[Shape], Awaitable[Shape]]:
         if shape.get("cancel"):
             await steps.finish(shape, None)
             return LegResult(state=State.CANCELLED, worker=place.name).model_dump(mode="json")
-        shown: Shape = await steps.advance(shape, await steps.prepare(shape))
+        prepared: Shape = await steps.prepare(shape)
+        if prepared.get("rate") is not None:
+            await wait_for_permit(Leg.read(shape), prepared["rate"])
+        shown: Shape = await steps.advance(shape, prepared)
         result = LegResult.model_validate(shown)
         if result.state is State.WAITING:
             await steps.ask(shape, shown)
@@ -146,6 +151,7 @@ def _make_leg(place: Workplace) -> Callable[[Shape], Awaitable[Shape]]:
 def register_workflows(place: Workplace) -> None:
     """Register the DBOS workflows of a worker; call it once in a process, before DBOS is launched."""
     leg = _make_leg(place)
+    register_permits()
 
     @DBOS.workflow(name=START, max_recovery_attempts=_RECOVERIES)
     async def start(shape: Shape) -> Shape:

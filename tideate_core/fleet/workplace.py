@@ -57,15 +57,16 @@ class Workplace:
         register_builtin(self.registry)
         self.registry.load_packages()
 
-    async def prepare(self, leg: VerifiedLeg) -> Prepared:
+    async def prepare(self, leg: VerifiedLeg, rate: str | None = None) -> Prepared:
         """Fetch a leg's commit into the mirror.
 
+        :param rate: the provider whose rate limits the leg.
         :raises RemoteFailed: git cannot reach the repository.
         """
         one = leg.submission
         commit = one.commit or await self.repositories.resolve(one.repo, one.ref)
         await self.repositories.ensure(one.repo, one.ref, commit)
-        return self.authority.seal_start(leg, commit)
+        return self.authority.seal_start(leg, commit, rate)
 
     async def advance(self, leg: VerifiedLeg, start: Prepared) -> LegResult:
         """Run a leg to the next question or the end.

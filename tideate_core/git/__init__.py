@@ -39,7 +39,11 @@ if TYPE_CHECKING:
         printable_text as printable_text,
         split_names as split_names,
     )
-    from tideate_core.git.persons import PersonsGit as PersonsGit, persons_git as persons_git
+    from tideate_core.git.persons import (
+        PersonsGit as PersonsGit,
+        persons_git as persons_git,
+        words_of as words_of,
+    )
     from tideate_core.git.program import (
         EXCLUDE_PRIVATE as EXCLUDE_PRIVATE,
         HARDENED as HARDENED,
@@ -49,11 +53,13 @@ if TYPE_CHECKING:
         GitOutput as GitOutput,
         Repository as Repository,
         Terminal as Terminal,
+        alternates_line as alternates_line,
         config_options as config_options,
         find_git as find_git,
         finish as finish,
         git_environment as git_environment,
         query_git as query_git,
+        quoted_path as quoted_path,
         refuse_pipes as refuse_pipes,
         run_as_person as run_as_person,
         run_git as run_git,

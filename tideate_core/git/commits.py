@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.git.layout import find_repository
-from tideate_core.git.persons import NOBODY
-from tideate_core.git.program import HARDENED, SAFE_OPTIONS, UNSIGNED, config_options, run_as_person, run_git
-from tideate_core.git.settings import Settings, identity_variables, parse_settings, setting_variables
+from tideate_core.git.persons import NOBODY, read_settings
+from tideate_core.git.program import (
+    HARDENED,
+    SAFE_OPTIONS,
+    UNSIGNED,
+    config_options,
+    reasons_first,
+    run_as_person,
+    run_git,
+)
+from tideate_core.git.settings import Settings, identity_variables, setting_variables
 from tideate_core.project import real_path
 from tideate_core.util.escaping import label
 
@@ -82,7 +90,7 @@ class CommitBase:
         below = place.relative_to(self.repository.top).as_posix()
         self._prefix = "" if below == "." else f"{below}/"
         self._variables = identity_variables()
-        self._settings = parse_settings(self._ask("config", "--list", "--show-scope", "-z").out)
+        self._settings = read_settings(self.repository, self.repository.top, self._variables)
         self._variables |= setting_variables(self._settings.neutralized_filters())
         for name in _UNDER_WAY:
             if os.path.lexists(self.repository.git_dir / name):
@@ -197,7 +205,8 @@ class CommitBase:
             own = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
             self._ask("read-tree", *((self.head,) if self.head else ("--empty",)), variables=own)
             self._ask("update-index", "-z", "--index-info", given=self._info(wanted.tree), variables=own)
-            tree = self._ask("write-tree", variables=own).out.decode().strip()
+            # a partial clone lacks the blobs of other files on purpose
+            tree = self._ask("write-tree", "--missing-ok", variables=own).out.decode().strip()
             message = Path(directory, "message")
             message.write_text(wanted.message, encoding="utf-8")
             return self._commit_tree(tree, message, at, trusted=wanted.hooks is not None)
@@ -300,8 +309,8 @@ class CommitBase:
     ) -> GitOutput:
         answer = self._run(*arguments, given=given, variables=variables)
         if answer.status:
-            lines = (line for line in answer.said.splitlines() if not line.startswith("hint:"))
-            raise WorkspaceError(f"`git {arguments[0]}` failed: {'; '.join(lines)[:_LONGEST]}")
+            said = "; ".join(reasons_first(answer.said))[:_LONGEST]
+            raise WorkspaceError(f"`git {arguments[0]}` failed: {said}")
         return answer
 
     def _run(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.git.program import Repository, query_git
+from tideate_core.git.program import Repository, query_git, reasons_first
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -212,5 +212,5 @@ async def ask_objects(
     if not answer.whole:
         raise WorkspaceError(f"git printed more than {largest >> 20} MiB; name a folder")
     if answer.status:
-        raise WorkspaceError(f"git cannot read the commit: {answer.said.strip()[:200]}")
+        raise WorkspaceError(f"git cannot read the commit: {'; '.join(reasons_first(answer.said))[:200]}")
     return answer.out

@@ -18,7 +18,14 @@ from urllib.parse import unquote, urlsplit
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.git.layout import find_repository
-from tideate_core.git.program import Repository, config_options, query_git, run_git
+from tideate_core.git.program import (
+    Repository,
+    config_options,
+    query_git,
+    quoted_path,
+    reasons_first,
+    run_git,
+)
 from tideate_core.git.settings import (
     HARMLESS,
     OF_REMOTE,
@@ -29,6 +36,7 @@ from tideate_core.git.settings import (
     setting_pairs,
 )
 from tideate_core.project import real_path
+from tideate_core.util.addresses import without_user
 from tideate_core.util.escaping import label
 from tideate_core.util.private_files import make_private_directory
 
@@ -213,7 +221,7 @@ class PersonsGit:
         if terminal == "shared" and "GIT_TERMINAL_PROMPT" not in own:
             found["GIT_TERMINAL_PROMPT"] = "1"
         if self.objects is not None:
-            found["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(self.objects)
+            found["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = quoted_path(self.objects)
             if (shallow := self.project.common_dir / "shallow").is_file():
                 found["GIT_SHALLOW_FILE"] = str(shallow)
         return {**own, **found, **setting_pairs([*pairs, *_inherited_pairs()])}
@@ -227,9 +235,9 @@ def open_persons_git(root: Path, place: Path, *, trusted: bool = False) -> Perso
     :raises WorkspaceError: the project has no repository, or git cannot read it.
     """
     project = find_repository(real_path(root))
-    settings = _settings(project, project.top)
+    settings = read_settings(project, project.top, _persons_variables())
     _make(place, settings)
-    own = _settings(_Bare(place, place, place), place)
+    own = read_settings(_Bare(place, place, place), place, _persons_variables())
     waiting = () if trusted else tuple(line.partition("=")[0] for line in settings.transfers())
     return PersonsGit(place, project.top, project, settings, trusted, own, ignored=waiting)
 
@@ -240,9 +248,8 @@ async def persons_git(root: Path, place: Path, *, trusted: bool = False) -> Pers
 
 
 def words_of(said: str) -> str:
-    """Return git's own words, without hints and progress, for an error."""
-    lines = [line.removeprefix("remote: ") for line in said.splitlines() if not line.startswith("hint:")]
-    words = "; ".join(filter(None, map(str.strip, lines)))[:600]
+    """Return git's own words for an error, reasons first, without hints, progress and users of addresses."""
+    words = without_user("; ".join(reasons_first(said)))[:600]
     return f"{words}; {HOW_TO_LOG_IN}" if _LOGIN.search(said) else words or "git gave no reason"
 
 
@@ -255,13 +262,17 @@ def local_path(address: str) -> Path | None:
     return None if colon and "/" not in before else Path(os.path.expanduser(address))  # noqa: PTH111
 
 
-def _settings(repository: Repository, cwd: Path) -> Settings:
-    listed = run_git(
-        repository, "config", "--list", "--show-scope", "-z", cwd=cwd, variables=_persons_variables()
-    )
-    if listed.status:
-        raise WorkspaceError(f"git cannot read the configuration: {words_of(listed.said)}")
-    return parse_settings(listed.out)
+def read_settings(repository: Repository, cwd: Path, variables: Mapping[str, str]) -> Settings:
+    """Return the settings in effect in a repository; blocking.
+
+    :raises WorkspaceError: git refuses the repository, as one of another owner or of a newer format.
+    """
+    # of a refused repository, `git config` lists only the person's settings, and succeeds
+    for words in (("rev-parse", "--git-dir"), ("config", "--list", "--show-scope", "-z")):
+        done = run_git(repository, *words, cwd=cwd, variables=variables)
+        if done.status:
+            raise WorkspaceError(f"git cannot read the repository: {words_of(done.said)}")
+    return parse_settings(done.out)
 
 
 def _make(place: Path, settings: Settings) -> None:

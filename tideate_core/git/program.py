@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.util.programs import find_on_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -70,7 +72,8 @@ _OVERRIDES: Final = {
     "GIT_ALLOW_PROTOCOL": "none",
     # read the objects themselves, not their replacements from refs/replace or a graft file
     "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_GRAFT_FILE": os.devnull,
+    # no file can be below this one; git would print a hint if it could open the graft file
+    "GIT_GRAFT_FILE": f"{os.devnull}/none",
     "LC_ALL": "C",
 }
 PATIENCE: Final = 60.0
@@ -84,6 +87,7 @@ _SILENT: Final = 1.0
 _CHUNK: Final = 1 << 16
 _POLLS: Final = 50
 """Polls for the exit of a program that closed its output, before a thread waits for it."""
+_REASON: Final = re.compile("(?:fatal|error): (?!failed to push some refs)")
 _SAID: Final = 1 << 16
 """Bytes kept of standard error."""
 
@@ -141,16 +145,35 @@ def git_environment(repository: Repository | None = None) -> dict[str, str]:
     return kept | _OVERRIDES | (dict(repository.variables()) if repository else {})
 
 
+def quoted_path(path: Path) -> str:
+    """Quote a path for git, as an entry of a list that `:` or line ends separate."""
+    escaped = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def alternates_line(objects: Path) -> bytes:
+    """Return the line of a file `info/alternates` for a directory of objects."""
+    # unquoted if possible: `find_repository` rejects quoted lines, because it cannot read them
+    path = str(objects)
+    return os.fsencode(quoted_path(objects) if "\n" in path else path) + b"\n"
+
+
+def reasons_first(said: str) -> list[str]:
+    """Return the lines of git's standard error without hints, the reasons of a failure first."""
+    lines = (line.removeprefix("remote: ").strip() for line in said.splitlines())
+    kept = [line for line in lines if line and not line.startswith("hint:")]
+    return sorted(kept, key=lambda line: _REASON.match(line) is None)
+
+
 def find_git() -> str:
     """Return the path of git from PATH; relative entries are ignored, as the working directory is untrusted.
 
     :raises WorkspaceError: git is not installed.
     """
-    for directory in os.get_exec_path():
-        path = Path(directory, "git")
-        if path.is_absolute() and path.is_file() and os.access(path, os.X_OK):
-            return str(path)
-    raise WorkspaceError("git cannot be run: git is not installed, or no directory of PATH has it")
+    found = find_on_path("git", os.environ)
+    if found is None:
+        raise WorkspaceError("git cannot be run: git is not installed, or no directory of PATH has it")
+    return str(found)
 
 
 def start_git(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 ABSENT: Final = ""
 """Expected value of a ref that does not exist."""
+_LISTED: Final = re.compile(r"(?P<commit>[0-9a-f]{40,64})\t(?P<name>refs/[^\t\r\0]+)")
 _FETCH: Final = (
     *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="),
     *("--no-show-forced-updates", "--force", "--prune"),
@@ -59,8 +61,9 @@ async def list_refs(
     _check_address(git, remote)
     done = await git.run("ls-remote", "--refs", REMOTE, *patterns, remote=remote, terminal=terminal)
     _refuse(done, git, remote, "read")
-    lines = (line.split("\t") for line in done.out.decode("utf-8", "replace").splitlines())
-    return {name: commit for commit, name in lines}
+    lines = done.out.decode("utf-8", "replace").split("\n")
+    # a remote may name refs as it likes, which git does not check here
+    return {match["name"]: match["commit"] for line in lines if (match := _LISTED.fullmatch(line))}
 
 
 async def fetch_refs(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import os
 import re
@@ -213,6 +212,6 @@ def _ssh_key(armour: str) -> bytes | None:
         (length,) = struct.unpack(">I", data[10:14])
         key = data[14 : 14 + length]
         (kind,) = struct.unpack(">I", key[:4])
-    except (binascii.Error, struct.error):
+    except (ValueError, struct.error):  # not Base64, not even ASCII, or too short
         return None
     return key if len(key) == length and re.fullmatch(rb"[a-z0-9@.-]+", key[4 : 4 + kind]) else None

@@ -13,7 +13,7 @@ from tideate_core.errors import WorkspaceError
 from tideate_core.git.layout import find_repository
 from tideate_core.git.objects import object_id, objects_only
 from tideate_core.git.parsing import join_names
-from tideate_core.git.program import GitOutput, config_options
+from tideate_core.git.program import GitOutput, config_options, reasons_first
 from tideate_core.git.questions import ask, ask_git, empty_tree
 from tideate_core.project import real_path
 
@@ -57,7 +57,8 @@ class SavedFiles:
         """
         answer = await self._run(*arguments, largest=largest, given=given)
         if answer.status:
-            raise WorkspaceError(f"git cannot compare the files: {answer.said.strip()[:200]}")
+            said = "; ".join(reasons_first(answer.said))[:200]
+            raise WorkspaceError(f"git cannot compare the files: {said}")
         return answer.out, answer.whole
 
     async def _run(self, *arguments: str, largest: int | None = None, given: bytes = b"") -> GitOutput:

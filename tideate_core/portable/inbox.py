@@ -424,10 +424,7 @@ class Inbox:
         notes = self._notes(run)
         commit = notes.taken.get(str(n))
         if commit is None:
-            name, mail = await identity(self._git)
-            mark = Taken(run=run, n=n, by=f"{name} <{mail}>", at=now_ms())
-            message = f"Run {run[:8]} continues after question {n}\n"
-            commit = await write_sealed(self._git, {TAKEN: as_bytes(mark)}, message, sign=self._config.sign)
+            commit = await self._write_mark(refs, n)
             notes.taken[str(n)] = commit
             self._write(run, notes)
         expected = refs.taken.get(n, ABSENT) if again else ABSENT
@@ -443,6 +440,22 @@ class Inbox:
             raise RemoteFailed(f"the remote {label(remote)} refuses the mark: {pushed.refused}")
         raise RunTaken(await self._taken_words(remote, taken_ref(refs.space, run, n), run))
 
+    async def _write_mark(self, refs: RunRefs, n: int, *, ended: bool = False) -> str:
+        name, mail = await identity(self._git)
+        mark = Taken(run=refs.run, n=n, by=f"{name} <{mail}>", at=now_ms(), ended=ended)
+        message = f"Run {refs.run[:8]} {'ended' if ended else 'continues'} after question {n}\n"
+        return await write_sealed(self._git, {TAKEN: as_bytes(mark)}, message, sign=self._config.sign)
+
+    async def mark(self, refs: RunRefs, n: int) -> Taken | None:
+        """Return the mark of who continues a fetched run after a question; None if nobody does."""
+        if (commit := refs.taken.get(n)) is None:
+            return None
+        try:
+            sealed = await read_sealed(self._git, commit, TAKEN_FILES, (TAKEN,))
+            return Taken.read(sealed.files[TAKEN])
+        except RefusedRef:
+            return Taken(run=refs.run, n=n, by="an invalid mark", at=0)
+
     async def _taken_words(self, remote: str, ref: str, run: str) -> str:
         await fetch_refs(self._git, remote, {ref: local_ref(remote, ref)}, terminal=self._terminal)
         commit = (await self._git.ask("rev-parse", "--verify", local_ref(remote, ref))).decode().strip()
@@ -450,6 +463,10 @@ class Inbox:
         mark = Taken.read(sealed.files[TAKEN])
         when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(mark.at / 1000))
         by = label(mark.by)
+        if mark.ended:
+            return (
+                f"{by} ended run {run[:8]} at {when}; its refs stay, because the remote does not remove them"
+            )
         return f"{by} continued run {run[:8]} at {when}; if that has failed, --again continues it here"
 
     # -- pruning ----------------------------------------------------------------------------------------
@@ -461,6 +478,28 @@ class Inbox:
         """
         await self._remove(remote, refs.names())
         self._notes_path(refs.run).unlink(missing_ok=True)
+
+    async def end(self, remote: str, refs: RunRefs, n: int) -> None:
+        """Remove the refs of a run that has ended; if the remote keeps them, mark the run as ended.
+
+        :param n: number of the last published question.
+        :raises RemoteFailed: git cannot reach the remote, or it refuses to remove them.
+        """
+        try:
+            await self.remove(remote, refs)
+        except RemoteFailed:
+            now = await self.refs_of(remote, refs.run)
+            if now is not None:
+                await self._mark_ended(remote, now, n)
+                raise
+            self._notes_path(refs.run).unlink(missing_ok=True)  # they were removed before the error
+
+    async def _mark_ended(self, remote: str, refs: RunRefs, n: int) -> None:
+        notes, commit = self._notes(refs.run), await self._write_mark(refs, n, ended=True)
+        notes.taken[str(n)] = commit  # a repetition here finds its own mark, and removes the refs again
+        self._write(refs.run, notes)
+        expected = refs.taken.get(n, ABSENT)
+        await self._change(remote, [RefChange(taken_ref(refs.space, refs.run, n), commit, expected)])
 
     async def prune(self, remote: str, ended: Sequence[str]) -> list[str]:
         """Remove the refs of ended runs of this machine, and answers without a run; return their names.

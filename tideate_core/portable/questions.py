@@ -367,6 +367,8 @@ class Taken(_Strict):
     at: At
     nonce: Digest = Field(default_factory=lambda: uuid.uuid4().hex)
     """Distinguishes two jobs with the same name that continue the run at the same time."""
+    ended: bool = False
+    """The run has ended, but the remote keeps its refs."""
 
     @classmethod
     def read(cls, data: bytes) -> Self:

@@ -66,7 +66,6 @@ if TYPE_CHECKING:
         GUARD_PROGRAM as GUARD_PROGRAM,
         check_argv as check_argv,
         entering as entering,
-        find_on_path as find_on_path,
         find_program as find_program,
         start_error as start_error,
     )
@@ -77,6 +76,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.process.signatures import (
         fingerprint_of as fingerprint_of,
+        fingerprint_of_file as fingerprint_of_file,
         sign_data as sign_data,
         signing_key as signing_key,
     )

@@ -48,9 +48,11 @@ class KeptFiles:
         refused = {}
         for name, content in changed.items():
             try:
-                self._keep(Path(name), base64.b64decode(content))
+                self._keep(Path(name), base64.b64decode(content, validate=True))
             except _ChangedMeanwhile:
                 refused[name] = CHANGED
+            except ValueError:
+                refused[name] = "its content cannot be read"
             except OSError as error:
                 refused[name] = error.strerror or str(error)
         return refused

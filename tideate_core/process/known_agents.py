@@ -171,7 +171,9 @@ XDG: Final = {
 }
 """Variables that move these directories below the home directory."""
 _SECRET: Final = re.compile(
-    r"(^|_)(API_?KEY|ACCESS_KEY|SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE_KEY)(_|$)"
+    r"(^|_)(API_?KEY|ACCESS_KEY|SECRET|TOKEN|CREDENTIALS?|PRIVATE_KEY|DSN|DATABASE_URL)(_|$)"
+    # words of PostgreSQL and MySQL stand without `_`, such as PGPASSWORD; PWD itself is the directory
+    r"|PASSWORD|PASSWD|PASSPHRASE|^PGPASSFILE$|^PGSERVICEFILE$|_PWD$"
 )
 """Names of variables that hold secrets."""
 _REACHES_OUT: Final = re.compile(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import InvalidCommand, ProgramMissing, ProgramNotExecutable
+from tideate_core.util.programs import find_on_path, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,41 +58,19 @@ def find_program(
     """
     if "/" in name:
         path = cwd / name
-        if not os.path.lexists(_in(seen, path)):
+        if not os.path.lexists(within(seen, path)):
             raise ProgramMissing(f"{path} does not exist{_advice(name, hint)}")
     else:
         found = find_on_path(name, environment, seen)
         if found is None:
             raise ProgramMissing(f"{name} is not installed: no directory of PATH has it{_advice(name, hint)}")
         path = found
-    there = _in(seen, path)
+    there = within(seen, path)
     if not there.is_file():
         raise ProgramNotExecutable(f"{path} is not a program: {_kind(there)}{_advice(name, hint)}")
     if not os.access(there, os.X_OK):
         raise ProgramNotExecutable(f"{path} may not be run; `chmod +x {shlex.quote(str(path))}` allows it")
     return str(path)
-
-
-def find_on_path(name: str, environment: Mapping[str, str], seen: Path | None = None) -> Path | None:
-    """Return the first executable file of a name in PATH, else the first file of any mode.
-
-    Relative directories are skipped: they could make a project's file the program.
-
-    :param seen: see `find_program`.
-    """
-    first = None
-    for directory in environment.get("PATH", os.defpath).split(os.pathsep):
-        path = Path(directory) / name
-        if not path.is_absolute() or not os.path.isfile(_in(seen, path)):  # noqa: PTH113 one may not be entered
-            continue
-        if os.access(_in(seen, path), os.X_OK):
-            return path
-        first = first or path
-    return first
-
-
-def _in(seen: Path | None, path: Path) -> Path:
-    return path if seen is None else seen / path.relative_to(path.anchor)
 
 
 def start_error(program: str, number: int) -> ProgramNotExecutable:

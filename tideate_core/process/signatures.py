@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
+import os
 import re
 import subprocess
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import CommandError, ProgramMissing
+from tideate_core.errors import CommandError
+from tideate_core.process.programs import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 _PATIENCE: Final = 60.0
 """Seconds: a key of a hardware token waits for a touch."""
@@ -68,22 +69,33 @@ def fingerprint_of(entry: str) -> str | None:
         return None
     try:
         blob = base64.b64decode(match["blob"], validate=True)
-    except binascii.Error:
+    except ValueError:
         return None
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
+def fingerprint_of_file(key: Path) -> str:
+    """Return the fingerprint of a key file, private or public.
+
+    :raises CommandError: the file has no key, or `ssh-keygen` is not installed.
+    """
+    done = _keygen(["-lf", str(key)], b"")
+    match = _FINGERPRINT.search(done.stdout.decode("utf-8", "replace"))
+    if done.returncode or match is None:
+        raise CommandError(f"{key} has no key: {_said(done)}")
+    return match[0]
+
+
 def _keygen(arguments: Sequence[str], data: bytes) -> subprocess.CompletedProcess[bytes]:
+    program = find_program("ssh-keygen", Path("/"), os.environ, hint="it comes with OpenSSH")
     try:
         return subprocess.run(  # noqa: S603 a list and no shell
-            ["ssh-keygen", *arguments],  # noqa: S607 of the person's PATH, like git
+            [program, *arguments],
             input=data,
             capture_output=True,
             timeout=_PATIENCE,
             check=False,
         )
-    except FileNotFoundError as error:
-        raise ProgramMissing("ssh-keygen is not installed; it comes with OpenSSH") from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CommandError(f"ssh-keygen cannot be run: {error}") from error
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.errors import UnusableFile
-from tideate_core.process import find_on_path, make_environment, project_environment
+from tideate_core.process import make_environment, project_environment
 from tideate_core.project import CONFIG_NAME, Trust, read_document
 from tideate_core.toolchain.detection import detect_tools, recipe_of
 from tideate_core.toolchain.detection.parts import affected_folders
 from tideate_core.toolchain.detection.tools import Check, Tool, tool_name
+from tideate_core.util.programs import find_on_path
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

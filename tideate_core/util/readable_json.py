@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
-DEPTH: Final = 40
-"""Nesting from which JSON is shown unchanged."""
+from pydantic_core import from_json
 
-_CODE_UNIT: Final = r"u[0-9a-fA-F]{4}"
-_HALF: Final = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
-_CUT: Final = r"\\(?:u[0-9a-fA-F]{0,3})?"
-_PLAIN: Final = re.compile(r'[^"\\\x00-\x1f]+')
-_ESCAPE: Final = re.compile(rf'{_HALF}\\u[dD][c-fC-F][0-9a-fA-F]{{2}}|\\(?:["\\/bfnrt]|{_CODE_UNIT})')
-_CUT_ESCAPE: Final = re.compile(rf"(?:{_CUT}|{_HALF}(?:{_CUT})?)\Z")
-_SCALAR: Final = re.compile(r"[-+.0-9A-Za-z]+")
-_BLANK: Final = re.compile(r"[ \t\r\n]+")
-# bounded repetitions, so that an incomplete line start stays short
-_BEGINNING: Final = re.compile(
-    r"[ \t\r]{0,80}(?P<fence>```(?:json)?[ \t\r]{0,9}\n\s{0,80})?\{", re.IGNORECASE
-)
-_CUT_BEGINNING: Final = re.compile(r"[ \t\r]{0,80}(?:`{0,2}|```\w{0,4}[ \t\r]{0,9}(?:\n\s{0,80})?)\Z")
-_SPACE: Final = re.compile(r"\s+")
-_END_OF_FENCE: Final = re.compile(r"```[ \t\r]{0,9}\n")
-_CUT_END_OF_FENCE: Final = re.compile(r"(?:`{1,2}|```[ \t\r]{0,9})\Z")
-_LINE: Final = re.compile(r"[^\n]*\n?")
-_BREAK: Final = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_BEGINNING: Final = re.compile(r"^[ \t]{0,80}\{", re.MULTILINE)
+_CUT_BEGINNING: Final = re.compile(r"^[ \t]{0,80}\Z", re.MULTILINE)
+_BREAK: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 """Characters that some terminal treats as a line break."""
 _PLAIN_KEY: Final = re.compile(r"\w[\w .()/-]*")
 """A key that cannot be mistaken for an item or for a key with a text."""
+_CLOSED: Final = re.compile(r'(?<!\\)"[\s,}\]]*\Z')
+"""End of a text in which no string goes on."""
+_STEPS: Final = 32
+"""The object is read again when it has grown by this part, so that its length costs no square."""
+_OF_NUMBERS: Final = "+-.0123456789Ee"
+"""Characters after which a number may go on, and be another one."""
+_DECODER: Final = json.JSONDecoder()
 
 SEPARATORS: Final = {
     "action": " ", "type": " ", "path": " ", "move_to": " → ", "why": ": ", "description": ": "
@@ -39,30 +28,8 @@ SEPARATORS: Final = {
 """Keys with self-explanatory values, and the separators before them."""
 
 
-class _Unexpected(Exception):
-    """The text is not JSON."""
-
-
-@dataclass(slots=True)
-class _Level:
-    """Unclosed object or list."""
-
-    is_list: bool
-    indent: int
-    """Columns before its content."""
-    head: str | None
-    """First line, until it is shown; an empty object or list shows none."""
-    expects: str
-    """Expected tokens: `"` for a key, `v` for a value, or a sign."""
-    is_item: bool = False
-    """Object in a list: its first values share one line."""
-    key: str = ""
-    """Key of the next value."""
-    on_one_line: bool = False
-
-
 class ReadableJson:
-    """Converts JSON in a streamed text into a list of keys and texts, in linear time.
+    """Converts JSON in a streamed text into a list of keys and texts.
 
     Text around an object and malformed JSON are passed through. Nulls and empty texts, lists and objects next
     to others are left out. No text or key can imitate a key or an item: continuation lines of a text are
@@ -70,226 +37,132 @@ class ReadableJson:
     """
 
     def __init__(self) -> None:
-        self._left = ""
-        self._levels: list[_Level] = []
-        self._out: list[str] = []
-        self._unshown: list[str] | None = None
-        """The raw object until a part of it is shown."""
-        self._key: list[str] | None = None
-        """Key that is being read."""
-        self._in_text = self._text_shown = self._after_return = self._is_raw = False
-        self._fenced = self._begins_fence = False
-        self._space: list[str] = []
-        """Blanks in a fence, before its possible end."""
-        self._scalar: list[str] = []
+        self._held = ""
+        """Blanks that may begin an object."""
         self._at_line_start = True
+        self._is_raw = False
+        self._begin([])
+
+    def _begin(self, pieces: list[str]) -> None:
+        self._pieces = pieces
+        """The object."""
+        self._size = sum(map(len, pieces))
+        self._next = self._read_to = 0
+        self._shown = ""
 
     def feed(self, piece: str) -> str:
         """Return the readable part of a piece, possibly empty."""
         if self._is_raw:
             return piece
-        text, at = self._left + piece, 0
-        try:
-            while at < len(text) and (end := self._take(text, at)) > at:
-                if self._unshown is not None:
-                    self._unshown.append(text[at:end])
-                at = end
-            self._left = text[at:]
-        except _Unexpected:
-            self._show_raw(text[at:])
-        return self._taken()
+        if not self._pieces:
+            return self._feed_outside(self._held + piece)
+        self._pieces.append(piece)
+        self._size += len(piece)
+        return self._read() if self._size >= self._next else ""
+
+    def _feed_outside(self, text: str) -> str:
+        start = 0 if self._at_line_start else text.find("\n") + 1 or len(text)
+        found = _BEGINNING.search(text, start)
+        cut = found or _CUT_BEGINNING.search(text, start)
+        shown, self._held = (text[: cut.start()], text[cut.start() :]) if cut else (text, "")
+        self._at_line_start = shown.endswith("\n") if shown else self._at_line_start
+        if not found:
+            return shown
+        self._begin([self._held])
+        self._held = ""
+        return shown + self._read()
 
     def end(self) -> str:
         """Return the rest; the stream has ended."""
-        left, self._left = self._left, ""
-        if self._unshown:
-            self._out += [*self._unshown, left]
-        elif self._levels or not (self._fenced and _END_OF_FENCE.fullmatch(f"{left}\n")):
-            self._out += [*self._space, *self._scalar, left]
-        return self._taken()
+        shown = self._read(ended=True) if self._pieces and not self._is_raw else ""
+        if self._pieces and not self._is_raw and not self._shown:
+            shown = self._pieces[0]
+        return shown + self._held
 
-    def _taken(self) -> str:
-        shown, self._out = "".join(self._out), []
-        return shown
-
-    def _show_raw(self, rest: str) -> None:
-        if self._unshown is not None:
-            self._out += self._unshown
-        else:
-            self._out += ["\n", *self._scalar, *(['"', *self._key] if self._key is not None else ())]
-        self._out.append(rest)
-        self._is_raw, self._left, self._unshown, self._scalar = True, "", None, []
-
-    def _take(self, text: str, at: int) -> int:
-        """Consume a token; return its end, or `at` if it is incomplete."""
-        if not self._levels:
-            return self._take_outside(text, at)
-        if self._in_text or self._key is not None:
-            return self._take_characters(text, at)
-        if found := _SCALAR.match(text, at):
-            if not self._scalar:
-                self._expect("v")
-            self._scalar.append(found[0])
-            return found.end()
-        self._end_scalar()
-        if found := _BLANK.match(text, at):
-            return found.end()
-        return self._take_sign(text, at)
-
-    def _take_outside(self, text: str, at: int) -> int:
-        if self._at_line_start:
-            if self._fenced and (found := _SPACE.match(text, at)):
-                self._space.append(found[0])
-                return found.end()
-            if self._fenced and (found := _END_OF_FENCE.match(text, at)):
-                self._fenced, self._space = False, []
-                return found.end()
-            if self._fenced and _CUT_END_OF_FENCE.match(text, at):
-                return at
-            self._out += self._space
-            self._space = []
-            if found := _BEGINNING.match(text, at):
-                self._begins_fence = found["fence"] is not None
-                self._levels.append(_Level(is_list=False, indent=0, head=None, expects='"}'))
-                self._unshown = []
-                return found.end()
-            if _CUT_BEGINNING.match(text, at):
-                return at
-        found = _LINE.match(text, at)
-        assert found is not None  # noqa: S101 it matches everything
-        self._at_line_start = found[0].endswith("\n")
-        self._out.append(found[0])
-        return found.end()
-
-    def _take_characters(self, text: str, at: int) -> int:
-        if found := _PLAIN.match(text, at):
-            self._add(found[0])
-            return found.end()
-        if text[at] == '"':
-            self._end_string()
-            return at + 1
-        if _CUT_ESCAPE.match(text, at):
-            return at
-        if found := _ESCAPE.match(text, at):
-            self._add(json.loads(f'"{found[0]}"'))
-            return found.end()
-        raise _Unexpected
-
-    def _take_sign(self, text: str, at: int) -> int:
-        level, sign = self._levels[-1], text[at]
-        if sign == '"' and '"' in level.expects:
-            self._key = []
-        elif sign == '"':
-            self._expect("v")
-            self._in_text, self._text_shown, self._after_return = True, False, False
-        elif sign in "{[":
-            self._expect("v")
-            self._open(level, is_list=sign == "[")
-        elif sign not in level.expects:
-            raise _Unexpected
-        elif sign in "}]":
-            self._close()
-        else:
-            level.expects = "v" if sign == ":" or level.is_list else '"'
-        return at + 1
-
-    def _expect(self, what: str) -> None:
-        if what not in self._levels[-1].expects:
-            raise _Unexpected
-
-    def _open(self, level: _Level, *, is_list: bool) -> None:
-        if len(self._levels) == DEPTH:
-            raise _Unexpected
-        deeper = level.is_list or level.is_item or not is_list
-        head = "-" if level.is_list and is_list else "- " if level.is_list else f"{_words(level.key)}:"
-        inner = _Level(is_list, level.indent + 2 * deeper, head, "v]" if is_list else '"}')
-        inner.is_item = inner.on_one_line = level.is_list and not is_list
-        inner.key = level.key if is_list else ""
-        self._levels.append(inner)
-
-    def _close(self) -> None:
-        self._levels.pop()
-        if self._levels:
-            self._after_value()
-            return
-        self._out += self._unshown + ["}"] if self._unshown is not None else ["\n"]  # noqa: RUF005
-        self._unshown, self._at_line_start = None, True
-
-    def _end_string(self) -> None:
-        level = self._levels[-1]
-        if self._key is not None:
-            level.key, level.expects, self._key = "".join(self._key), ":", None
-        else:
-            self._out.append("`" if self._text_shown and _is_path(level.key) else "")
-            self._in_text = False
-            self._after_value()
-
-    def _end_scalar(self) -> None:
-        if not self._scalar:
-            return
+    def _read(self, *, ended: bool = False) -> str:
+        """Parse the object so far; return the new part of its list."""
+        text = "".join(self._pieces)
+        self._pieces, self._next = [text], self._size + self._size // _STEPS + 1
         try:
-            value = json.loads("".join(self._scalar))
+            value, end = _read_object(text if ended else text.rstrip(_OF_NUMBERS))
+            rows = "\n".join(_rows(value))
         except ValueError:
-            raise _Unexpected from None
-        if value is not None:
-            self._begin_value(self._levels[-1])
-            self._out += self._scalar
-        self._scalar = []
-        self._after_value()
-
-    def _after_value(self) -> None:
-        level = self._levels[-1]
-        level.expects = ",]" if level.is_list else ",}"
-
-    def _add(self, text: str) -> None:
-        """Add characters to a key or a text."""
-        if self._key is not None:
-            self._key.append(text)
-            return
-        if not self._text_shown:
-            text = text.lstrip()  # a key without a text has an object or a list below it
-            if not text:
-                return
-            self._text_shown = True
-            self._begin_value(self._levels[-1])
-            self._out.append("`" if _is_path(self._levels[-1].key) else "")
-        self._add_shown(text)
-
-    def _add_shown(self, text: str) -> None:
-        if self._after_return and text.startswith("\n"):  # each escape arrives separately
-            text = text[1:]
-        self._after_return = text == "\r"
-        self._out.append(_BREAK.sub("\n" + " " * (self._levels[-1].indent + 2), text))
-
-    def _begin_value(self, level: _Level) -> None:
-        """Write the pending heads and the value's own key."""
-        marked = False  # the line has only an item's mark
-        for above, inner in pairwise(self._levels):
-            if inner.head is not None:
-                if not marked:
-                    self._new_line(above.indent)
-                self._out.append(inner.head)
-                above.on_one_line, inner.head, marked = False, None, inner.is_item
-        separator = SEPARATORS.get(level.key) if level.on_one_line else None
-        if not marked and (level.is_list or separator is None):
-            self._new_line(level.indent)
-        if level.is_list:
-            self._out.append("- ")
-        elif separator is None:
-            level.on_one_line = False
-            self._out.append(f"{_words(level.key)}: ")
-        elif not marked:
-            self._out.append(separator)
-
-    def _new_line(self, indent: int) -> None:
-        if self._unshown is not None:
-            self._fenced = self._fenced or self._begins_fence
-        self._out.append(("\n" if self._unshown is None else "") + " " * indent)
-        self._unshown = None
+            self._is_raw = True
+            return ("\n" if self._shown else "") + text[self._read_to :]
+        if end:
+            new = rows[len(self._shown) :] if rows.startswith(self._shown) else f"\n{rows}"
+            self._begin([])
+            self._at_line_start = True
+            return (f"{new}\n" if rows else text[:end]) + self.feed(text[end:])
+        if not _CLOSED.search(text):
+            rows = rows.removesuffix("`")  # of a path that may go on
+        if not rows.startswith(self._shown):
+            return ""  # a key stands there twice
+        new, self._shown = rows[len(self._shown) :], rows
+        self._read_to = self._size if rows else 0
+        return new
 
 
-def _is_path(key: str) -> bool:
-    return key in {"files", "path", "move_to"}
+def _read_object(text: str) -> tuple[dict[str, Any], int]:
+    """Return an object and its end, or as much of it as there is and 0.
+
+    :raises ValueError: it is not JSON, or has too many levels or digits.
+    """
+    text, blanks = text.lstrip(), len(text) - len(text.lstrip())
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return from_json(text, allow_partial="trailing-strings"), 0
+    return value, blanks + end
+
+
+def _rows(value: dict[str, Any] | list[Any], key: str = "", *, is_item: bool = False) -> list[str]:
+    """Return the lines of an object or a list.
+
+    :param key: the list's key.
+    :param is_item: it is an object in a list: its first values share one line.
+    """
+    rows: list[str] = []
+    on_one_line = is_item
+    for name, one in value.items() if isinstance(value, dict) else ((key, one) for one in value):
+        if isinstance(one, dict | list):
+            lines = _rows(one, name, is_item=isinstance(one, dict) and isinstance(value, list))
+        else:
+            lines = _lines(one, name)
+        if not lines:
+            continue
+        if isinstance(value, list):
+            rows += ["-", *_indented(lines)] if isinstance(one, list) else _headed("- ", lines)
+        elif isinstance(one, dict | list):
+            on_one_line = False
+            inner = is_item or isinstance(one, dict)
+            rows += [f"{_words(name)}:", *(_indented(lines) if inner else lines)]
+        elif on_one_line and name in SEPARATORS:
+            before = [rows.pop(), SEPARATORS[name]] if rows else []
+            rows += _headed("".join(before), lines)
+        else:
+            on_one_line = False
+            rows += _headed(f"{_words(name)}: ", lines)
+    return rows
+
+
+def _headed(head: str, lines: list[str]) -> list[str]:
+    return [head + lines[0], *_indented(lines[1:])]
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def _lines(value: Any, key: str) -> list[str]:
+    """Return the lines of a text, a number or a word; none for an empty one."""
+    if value is None:
+        return []
+    if not isinstance(value, str):
+        return [json.dumps(value)]
+    text = value.lstrip()
+    quoted = f"`{text}`" if key in {"files", "path", "move_to"} else text
+    return _BREAK.split(quoted) if text else []
 
 
 def _words(key: str) -> str:

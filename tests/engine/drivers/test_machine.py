@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.engine.test_quoting import sent as asked
 from tests.harness.front import no
 from tideate_core.config import Config
 from tideate_core.engine import EventName
@@ -80,10 +81,6 @@ def goes(bench: Bench, state: str, *targets: str) -> None:
 
 def begins(bench: Bench, target: str) -> None:
     bench.server.answers("It can begin with", {"reason": "so it was said", "next": target})
-
-
-def asked(bench: Bench, at: int = -1) -> str:
-    return str(bench.server.requests[at]["messages"][-1]["content"])
 
 
 def walk(bench: Bench) -> None:

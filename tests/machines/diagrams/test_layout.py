@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
+
+from hypothesis import given, settings, strategies as st
+
 from tideate_core.machines.diagrams import Diagram, Edge, Kind, Node
 from tideate_core.machines.diagrams.layout import Route, lay_out
 
@@ -52,3 +57,29 @@ def test_unreachable_nodes_stand_below_the_exit() -> None:
     layout = lay_out(Diagram("m", nodes, [Edge(0, 2), Edge(2, 3), Edge(1, 2)]), 24)
     assert [box.node.name or box.node.kind for box in layout.boxes] == ["entry", "a", "exit", "lost"]
     assert layout.first_unreachable is layout.boxes[-1]
+
+
+EDGES = st.sets(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=40)
+
+
+@settings(deadline=None)
+@given(EDGES, st.integers(0, 24))
+def test_every_edge_has_an_arrow_of_its_own_and_no_two_lines_share_a_place(
+    edges: set[tuple[int, int]], lanes: int
+) -> None:
+    layout = lay_out(ordered("abcdefghijkl", *edges), lanes)
+    arrows = [arrow for box in layout.boxes for arrow in box.arrows]
+    assert Counter((arrow.source, arrow.target) for arrow in arrows) == Counter(edges)
+    for box in layout.boxes:
+        for arrow in box.arrows:
+            rails = [
+                rail for rail in layout.rails if (rail.route, rail.target) == (arrow.route, arrow.target)
+            ]
+            on_rail = arrow.route in (Route.UP, Route.DOWN)
+            assert [arrow.row in rail.sources for rail in rails] == [True] * on_rail
+            assert arrow.route is not Route.NUMBERED or arrow.target in layout.numbers
+            assert arrow.route is not Route.NEXT or arrow.target == box.at + 1
+    assert all(rail.head == layout.boxes[rail.target].title for rail in layout.rails)
+    ordered_rails = sorted(layout.rails, key=lambda rail: (rail.route, rail.lane, rail.first))
+    for one, other in pairwise(ordered_rails):
+        assert (one.route, one.lane) != (other.route, other.lane) or one.last < other.first

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.toolchain.test_selection import tool
 from tideate_core.config import VerifyConfig
 from tideate_core.toolchain import (
     Check,
@@ -20,10 +21,6 @@ from tideate_core.toolchain.testing.runners import accepts_directories, make_run
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def tool(*argv: str, recipe: str = "") -> Tool:
-    return Tool(Check.TESTS, argv[0], argv, "", recipe)
 
 
 UNITTEST = Tool(Check.TESTS, "unittest", ("python3", "-m", "unittest", "discover", "-s", "tests"), "")

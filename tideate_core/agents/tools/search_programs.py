@@ -160,7 +160,8 @@ def _searched(
 
 
 async def _search(root: Path, folder: Path, files: dict[str, str], query: Query) -> Found:
-    from tideate_core.process import find_on_path, make_environment
+    from tideate_core.process import make_environment
+    from tideate_core.util.programs import find_on_path
 
     found = None
     if await asyncio.to_thread(find_on_path, "rg", make_environment()) is not None:

@@ -17,8 +17,9 @@ from tideate_core.agents.tools.project_paths import project_root
 from tideate_core.agents.tools.scratch_runs import ask_once, count_files, overlay_files, scratch_copy
 from tideate_core.agents.tools.tool import Arguments, ToolContext, WorkTool
 from tideate_core.errors import CommandError, ConfigError, ToolError
-from tideate_core.process import ProcessLimits, find_on_path
+from tideate_core.process import ProcessLimits
 from tideate_core.toolchain import Check, tool_environment, verification_environment
+from tideate_core.util.programs import find_on_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

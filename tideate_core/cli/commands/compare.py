@@ -11,8 +11,17 @@ from tideate_core.app import (
     open_project,
     short_id,
 )
-from tideate_core.cli.arguments import FileRange, Inputs, Json, Root, Yes, prompt_of, run_ids, workflow_names
-from tideate_core.cli.commands.run import parse_inputs
+from tideate_core.cli.arguments import (
+    FileRange,
+    Inputs,
+    Json,
+    Root,
+    Yes,
+    parse_inputs,
+    prompt_of,
+    run_ids,
+    workflow_names,
+)
 from tideate_core.cli.process import DECLINED, DONE, FAILED, log_to_file, run_async
 from tideate_core.cli.render.output import (
     messages,

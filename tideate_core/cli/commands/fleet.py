@@ -1,7 +1,8 @@
-"""`tideate fleet`: list, show, cancel and retry runs of a fleet; release a dead worker's runs."""
+"""`tideate fleet`: list, show, cancel, retry and prune runs of a fleet; release a dead worker's runs."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter, validators
@@ -16,11 +17,22 @@ from tideate_core.cli.render.tables import facts, page, table, when
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
+    from cyclopts.completion import CompletionContext
+
     from tideate_core.fleet import FleetRun
 
 app = App(name="fleet")
 
-FleetRunId = Annotated[str, Parameter(name="RUN", help="ID of the run, or a prefix of it.")]
+
+def fleet_run_ids(context: CompletionContext) -> list[str]:
+    """Complete the short ids of the newest runs of the fleet."""
+    with opened_fleet() as fleet:
+        return [short_id(one.run) for one in fleet.page(100)]
+
+
+FleetRunId = Annotated[
+    str, Parameter(name="RUN", help="ID of the run, or a prefix of it.", completer=fleet_run_ids)
+]
 STYLES = {
     "queued": "dim",
     "running": "bold blue",
@@ -115,6 +127,31 @@ def release(
         print_json({"ok": True, "worker": name, "runs": runs})
     else:
         print_message(f"released {len(runs)} runs of the worker {label(name)}")
+    return DONE
+
+
+@app.command
+@report_errors
+def prune(
+    *,
+    older_than: Annotated[
+        int,
+        Parameter(
+            name="--older-than",
+            metavar="DAYS",
+            help="Remove runs that ended more than DAYS days ago. Default: 30.",
+            validator=validators.Number(gte=0),
+        ),
+    ] = 30,
+    json: Json = False,
+) -> int:
+    """Remove ended runs from the fleet, with their bundles. Pushed branches stay."""
+    with opened_fleet() as fleet:
+        runs = fleet.prune(int((time.time() - older_than * 86_400) * 1000))
+    if json:
+        print_json({"ok": True, "runs": runs})
+    else:
+        print_message(f"removed {len(runs):,} runs")
     return DONE
 
 

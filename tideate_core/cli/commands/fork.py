@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from tideate_core.app import build_catalog, open_project, open_runner, reader_of, short_id, title_of
-from tideate_core.cli.arguments import Json, Root, RunStep, Yes, as_text, prompt_of
-from tideate_core.cli.commands.run import parse_inputs
+from tideate_core.cli.arguments import Json, Root, RunStep, Yes, as_text, parse_inputs, prompt_of
 from tideate_core.cli.confirmations import confirmed, declined
 from tideate_core.cli.process import log_to_file, run_async
 from tideate_core.cli.render.output import report_errors

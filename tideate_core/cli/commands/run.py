@@ -33,7 +33,7 @@ from tideate_core.cli.arguments import (
     Positive,
     Root,
     Yes,
-    as_text,
+    parse_inputs,
     prompt_of,
     read_stdin,
     run_ids,
@@ -48,8 +48,6 @@ from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-
-    from pydantic import JsonValue
 
     from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import Changed, Event, RunRequest, WorkflowResult, WorkflowRunner
@@ -263,23 +261,6 @@ async def _record_refused(
 
     async with open_runner(project, catalog, PolicyFrontEnd(accept=False)) as runner:
         await runner.record_refused(request, error, tell)
-
-
-def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:
-    """Parse `KEY=VALUE` arguments; the values are strings.
-
-    :raises InvalidInput: a pair has no key, or a key is repeated.
-    """
-    inputs: dict[str, JsonValue] = {}
-    for pair in pairs:
-        pair = as_text(pair, f"-i {visible(pair)}")
-        key, found, value = pair.partition("=")
-        if not found or not key:
-            raise InvalidInput(f"-i {pair}: an input is given as KEY=VALUE")
-        if key in inputs:
-            raise InvalidInput(f"-i {pair}: the input {key!r} is given twice")
-        inputs[key] = value
-    return inputs
 
 
 async def _run(

@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from tideate_core.app import short_id
-from tideate_core.cli.arguments import Inputs, Json, prompt_of
-from tideate_core.cli.commands.run import parse_inputs
-from tideate_core.cli.fleet_options import (
-    Accept,
-    AdapterName,
-    Land,
-    Priority,
-    QueueName,
-    Ref,
-    Repo,
-    Timeout,
-    Wanted,
-    each_line,
-    opened_fleet,
-)
+from tideate_core.cli.arguments import Json, prompt_of, workflow_names
+from tideate_core.cli.fleet_options import Progress, RunOptions, Wanted, each_line, opened_fleet
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.output import print_json, print_message, report_errors
+
+if TYPE_CHECKING:
+    from tideate_core.fleet import Submitted
 
 
 @report_errors
 def submit(
-    workflow: Annotated[str, Parameter(help="A workflow that the workers have.")],
+    workflow: Annotated[str, Parameter(help="A workflow that the workers have.", completer=workflow_names)],
     /,
     *prompt: Annotated[str, Parameter(help="The prompt; `-` reads it from stdin.")],
-    repo: Repo,
-    ref: Ref = "HEAD",
-    inputs: Inputs = (),
+    options: RunOptions,
     each: Annotated[
         str | None,
         Parameter(
@@ -44,42 +32,34 @@ def submit(
     ] = None,
     key: Annotated[
         str | None,
-        Parameter(name="--key", metavar="TEXT", help="Submissions with the same key are one run."),
+        Parameter(
+            name="--key",
+            metavar="TEXT",
+            help="Your submissions with the same key, workflow and URL are one run.",
+        ),
     ] = None,
-    adapter: AdapterName = None,
-    queue: QueueName = "tideate",
-    priority: Priority = 100,
-    timeout: Timeout = None,
-    accept: Accept = False,
-    land: Land = True,
     json: Json = False,
 ) -> int:
     """Submit runs to a fleet; return the exit status."""
-    wanted = Wanted(
-        {
-            "workflow": workflow,
-            "prompt": prompt_of(prompt),
-            "repo": repo,
-            "ref": ref,
-            "inputs": parse_inputs(inputs),
-            "adapter": adapter,
-            "queue": queue,
-            "priority": priority,
-            "timeout": timeout,
-            "accept": accept,
-            "land": land,
-        },
-        key,
-    )
+    wanted = Wanted(workflow, prompt_of(prompt), options, key)
     signed = wanted.signed(None if each is None else each_line(each))
     with opened_fleet() as fleet:
-        runs = fleet.submit(signed)
+        submitted = fleet.submit(signed, Progress("submitted", len(signed)))
     if json:
-        print_json({"ok": True, "runs": runs})
-    elif len(runs) == 1:
-        print_message(
-            f"submitted {workflow} as {short_id(runs[0])}; `tideate fleet show {short_id(runs[0])}` shows it"
-        )
+        shape = {"ok": True, "runs": submitted.runs, "new": bool(submitted.new), "known": submitted.known}
+        print_json(shape)
     else:
-        print_message(f"submitted {len(runs):,} runs of {workflow}; `tideate fleet list` lists them")
+        _tell(workflow, submitted)
     return DONE
+
+
+def _tell(workflow: str, submitted: Submitted) -> None:
+    new, known = len(submitted.new), len(submitted.known)
+    if new + known == 1:
+        run = short_id(submitted.runs[0])
+        done = f"submitted {workflow} as {run}" if new else f"{workflow} was submitted before, as {run}"
+        print_message(f"{done}; `tideate fleet show {run}` shows it")
+        return
+    before = f"; {known:,} were submitted before" if known else ""
+    runs = "1 run" if new == 1 else f"{new:,} runs"
+    print_message(f"submitted {runs} of {workflow}{before}; `tideate fleet list` lists them")

@@ -21,6 +21,7 @@ from tideate_core.errors import (
     TideateError,
 )
 from tideate_core.util.escaping import visible
+from tideate_core.util.groups import ungrouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -174,7 +175,8 @@ def _reporting(command: Callable[P, int], status: Callable[[TideateError], int])
     @wraps(command)
     def reporting(*args: P.args, **options: P.kwargs) -> int:
         try:
-            return command(*args, **options)
+            with ungrouped():
+                return command(*args, **options)
         except TideateError as error:
             fail(error, as_json=bool(options.get("json")))
             if isinstance(error, RunNotFound):

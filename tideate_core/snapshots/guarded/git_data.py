@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.git import Repository, objects_only, run_git
+from tideate_core.git import Repository, objects_only, quoted_path, run_git
 from tideate_core.project import real_path
 from tideate_core.snapshots.guarded.layers import copy_path, find_in_layers, finish_directory
 from tideate_core.util.regular_files import read_bounded
@@ -189,7 +189,7 @@ def messages_of_commits(view: GitView) -> list[str]:
         return []
     known = [f"^{one}" for one in {before, *_loose_and_packed(view)} if one]
     repository = Repository(Path(objects).parent, Path(objects).parent, Path(objects).parent)
-    borrowed = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(str(view.original / _OBJECTS))}
+    borrowed = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_path(view.original / _OBJECTS)}
     with objects_only(repository, after) as alone:
         try:
             found = run_git(
@@ -253,9 +253,3 @@ def _text(layers: Sequence[str], path: str) -> str:
 
 def _is_id(text: str) -> bool:
     return len(text) in (40, 64) and set(text) <= set("0123456789abcdef")
-
-
-def _quoted(path: str) -> str:
-    """Quote a path for a list that `:` separates."""
-    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

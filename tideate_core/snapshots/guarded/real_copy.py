@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.git import alternates_line
 from tideate_core.snapshots.entries import Below, above
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.guarded.difference import MOST_READ, Found
@@ -87,7 +88,7 @@ def link_in_copy(project: Path, tree: Path, target: Path) -> Path:
 
 
 def _borrow(git: Path, original: Path) -> None:
-    (git / "objects/info/alternates").write_bytes(os.fsencode(original / "objects") + b"\n")
+    (git / "objects/info/alternates").write_bytes(alternates_line(original / "objects"))
 
 
 def changed_in_tree(tree: Path, listing: Path, project: Path, names: IgnoredNames) -> Iterator[Found]:

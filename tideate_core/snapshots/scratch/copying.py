@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tideate_core.errors import ScratchUnavailable
+from tideate_core.git import alternates_line
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.scratch.cloning import Cloner, shares_blocks
 from tideate_core.util.private_files import make_private_directory
@@ -186,7 +187,7 @@ class _Copying:
         """Let git read the project's objects and write new ones into the copy."""
         info = self._tree / path / "info"
         info.mkdir(parents=True)
-        (info / "alternates").write_bytes(os.fsencode(self._root / path) + b"\n")
+        (info / "alternates").write_bytes(alternates_line(self._root / path))
 
     def _link(self, path: str, target: Path) -> None:
         if target.is_absolute() and target.is_relative_to(self._root):

@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.process import find_on_path
 from tideate_core.toolchain.detection.tools import (
     Check,
     ProjectFiles,
@@ -19,6 +18,7 @@ from tideate_core.toolchain.detection.tools import (
     read_toml,
     table,
 )
+from tideate_core.util.programs import find_on_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

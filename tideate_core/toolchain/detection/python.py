@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.process import VIRTUAL_ENVIRONMENTS, find_on_path
+from tideate_core.process import VIRTUAL_ENVIRONMENTS
 from tideate_core.toolchain.detection.tools import Check, ProjectTools, Tool, table
+from tideate_core.util.programs import find_on_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

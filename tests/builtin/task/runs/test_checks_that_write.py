@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builtin.task.runs.child import Told
-from tests.builtin.task.runs.nursery import Nursery
 from tests.builtin.task.runs.site import RUN, Site
 from tests.harness.front import LIMIT
 from tests.harness.tally import DONE, LINES, TASK, WORDS, as_it_stands, node
@@ -21,10 +20,11 @@ from tideate_core.snapshots.caches import SIGNATURE
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.builtin.task.runs.desk import Desk
+    from tests.builtin.task.runs.nursery import Nursery
     from tests.harness.model_server import ModelServer
     from tideate_core.engine import ConfirmationRequest
 
@@ -70,12 +70,6 @@ def format_by_lint(site: Site) -> None:
 def formatting(desk: Desk) -> Desk:
     format_by_lint(desk.site)
     return desk
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as nursery:
-        yield nursery
 
 
 def saying(

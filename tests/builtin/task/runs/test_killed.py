@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from tests.builtin.task.runs.child import Told
-from tests.builtin.task.runs.nursery import Nursery
 from tests.builtin.task.runs.site import RUN, Site
 from tests.builtin.task.runs.test_correcting import BODY
 from tests.harness.model_server import ModelServer
@@ -22,9 +21,9 @@ from tests.harness.tasks import CODE, Model, edits
 from tideate_core.snapshots import SnapshotManager
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.builtin.task.runs.nursery import Nursery
     from tests.builtin.task.runs.site import Durable
 
 pytestmark = [pytest.mark.bulk, pytest.mark.crash, pytest.mark.slow]
@@ -59,20 +58,6 @@ T = TypeVar("T")
 def some(moments: tuple[T, ...], *normally: T) -> tuple[T, ...]:
     """Return all moments in a thorough run, otherwise a few."""
     return moments if THOROUGH else normally
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as nursery:
-        yield nursery
-
-
-@pytest.fixture
-def site(tmp_path: Path, server: ModelServer) -> Iterator[Site]:
-    site = Site(tmp_path, server)
-    site.trust()
-    with site.person():
-        yield site
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.builtin.task.runs.nursery import Nursery
 from tests.builtin.task.runs.site import RUN, Site
 from tests.builtin.task.runs.test_correcting import BODY
 from tests.crash.kills import Kill, Totals
@@ -27,9 +26,9 @@ from tideate_core.snapshots import SnapshotManager
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.builtin.task.runs.nursery import Nursery
     from tests.crash.kills import How
     from tests.snapshots.trees import Node
 
@@ -85,12 +84,6 @@ WRITTEN: Final[dict[str, Node | None]] = {
     "archive/2026/moved.txt": node("about what was moved\nabout moved\nabout moved\n", 0o640),
     "src/tally/words.py": node(WORDS.replace("Words of", "The words of")),
 }
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as nursery:
-        yield nursery
 
 
 def added(text: str) -> str:

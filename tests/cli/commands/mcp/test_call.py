@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.cli.test_tool_steps import added
 from tests.mcp.client.conftest import BARE
 from tideate_core.cli.commands.mcp.call import arguments_of, object_of
 from tideate_core.errors import InvalidInput
@@ -26,11 +27,6 @@ def project(shell: Shell) -> Shell:
     command = json.dumps([sys.executable, str(BARE), str(shell.project)])
     shell.configure(f"[mcp.servers.bare]\ncommand = {command}\n")
     return shell
-
-
-def added(shell: Shell) -> list[str]:
-    path = shell.project / "added"
-    return path.read_text().splitlines() if path.exists() else []
 
 
 SCHEMA = {
