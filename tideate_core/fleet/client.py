@@ -6,6 +6,7 @@ import logging
 import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import FleetError, InvalidInput, RunNotFound
@@ -77,7 +78,18 @@ class Fleet:
         """The schedules of the fleet."""
         return Schedules(self._client)
 
+    def has_queue(self, name: str) -> bool:
+        """Return whether a worker has ever taken runs from a queue."""
+        with plain_errors():
+            return self._client.retrieve_queue(name) is not None
+
     # -- listing ----------------------------------------------------------------------------------------
+
+    def runs(self, state: State | None, limit: int, offset: int) -> list[FleetRun]:
+        """Return the runs in a state, the newest first; None: in any state."""
+        if state is None:
+            return self.page(limit, offset)
+        return [*islice((run for run in self._all() if run.state is state), offset, offset + limit)]
 
     def page(self, limit: int = 50, offset: int = 0) -> list[FleetRun]:
         """Return a page of runs, the newest first."""
@@ -136,18 +148,24 @@ class Fleet:
 
         :raises FleetError: it has ended.
         """
-        legs = self._legs(wanted, load_input=True)
-        last = legs[-1]
-        view = view_of(legs[0], last)
-        if view.state in (State.QUEUED, State.RUNNING):
-            with plain_errors():
-                self._client.cancel_workflow(last.workflow_id)
-        elif view.state is not State.WAITING:
-            raise FleetError(f"run {view.run[:8]} has ended and cannot be cancelled: it is {view.state}")
-        leg = leg_of(last)
-        if view.state is State.WAITING or leg.asked:  # its question is in the inbox
-            self._begin(leg.cancelling(leg.number + 1), last)
-        return self.show(view.run)
+        for _attempt in range(_ATTEMPTS):
+            legs = self._legs(wanted, load_input=True)
+            last = legs[-1]
+            view = view_of(legs[0], last)
+            if view.state in ENDED:
+                raise FleetError(f"run {view.run[:8]} has ended and cannot be cancelled: it is {view.state}")
+            if view.state is State.WAITING or self._interrupted(last):
+                self._begin(leg_of(last).cancelling(number_of(last) + 1), last)
+                if leg_of(self._legs(view.run, load_input=True)[-1]).cancel:
+                    return self.show(view.run)
+            # it asked or ended, or an answer came, at this moment
+        raise FleetError(f"run {wanted[:8]} goes on faster than it can be cancelled; try again")
+
+    def _interrupted(self, leg: WorkflowStatus) -> bool:
+        with plain_errors():
+            self._client.cancel_workflow(leg.workflow_id)
+            (now,) = self._client.list_workflows(workflow_ids=[leg.workflow_id], **_LISTED)
+        return bool(now.status == "CANCELLED")
 
     def retry(self, wanted: str) -> FleetRun:
         """Retry the last leg of a failed, cancelled, declined or refused run.
