@@ -48,7 +48,7 @@ class Seals:
 
     def count(self, seal: str, kind: str, *parts: JsonValue) -> bool:
         """Tell whether a worker of this fleet made a seal of this statement."""
-        return hmac.compare_digest(seal.encode(), self.make(kind, *parts).encode())
+        return hmac.compare_digest(seal.encode("utf-8", "replace"), self.make(kind, *parts).encode())
 
 
 async def fleet_secret(config: FleetConfig, *, dev: bool = False) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from dbos import DBOS
+from dbos import DBOS, PortableWorkflowError
 
-from tideate_core.errors import CommitGone, SubmissionRefused, TideateError
+from tideate_core.errors import CommitGone, SubmissionRefused, TideateError, WorkspaceError
 from tideate_core.fleet.legs import CONTINUE, FIRE, START, Leg, LegResult, State
 from tideate_core.fleet.queues import enqueue_options
 from tideate_core.fleet.rates import rated_provider, register_permits, wait_for_permit
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from tideate_core.fleet.workplace import Workplace
 
 Shape = dict[str, Any]
+_Step: TypeAlias = "Callable[..., Awaitable[Any]]"
 ATTEMPTS: Final = 8
 """Maximum attempts of a DBOS step, for example one that cannot reach a repository."""
 _LONGEST: Final = 500
@@ -37,6 +37,22 @@ def _may_pass(error: BaseException) -> bool:
     if isinstance(error, SubmissionRefused | CommitGone):
         return False
     return isinstance(error, TideateError | SQLAlchemyError | OSError)
+
+
+def _told(place: Workplace, step: _Step) -> _Step:
+    """Return a step whose errors, which DBOS stores, do not have the paths of the worker."""
+
+    @wraps(step)
+    async def run(*arguments: Any) -> Any:
+        try:
+            return await step(*arguments)
+        except TideateError as error:
+            error.args = tuple(place.told(one) if isinstance(one, str) else one for one in error.args)
+            raise
+        except OSError as error:
+            raise WorkspaceError(place.told(str(error))) from None
+
+    return run
 
 
 _RETRIES: Final[Shape] = {
@@ -63,19 +79,16 @@ def _make_steps(place: Workplace) -> _Steps:
     """Return the steps; each trusts only the signature of the leg and the seals of workers."""
     authority = place.authority
 
-    @DBOS.step(name="prepare", **_RETRIES)
     async def prepare(shape: Shape) -> Shape:
         leg = await authority.verify(shape, works=True)
         rate = rated_provider(leg.submission, place.config)
         return (await place.prepare(leg, rate)).model_dump(mode="json")
 
-    @DBOS.step(name="advance", preemptible=True, **_RETRIES)
     async def advance(shape: Shape, prepared: Shape) -> Shape:
         leg = await authority.verify(shape, works=True)
         result = await place.advance(leg, authority.read_start(leg, prepared))
         return authority.seal_result(leg, result)
 
-    @DBOS.step(name="ask", **_RETRIES)
     async def ask(shape: Shape, shown: Shape) -> None:
         leg = await authority.verify(shape)
         await place.ask(leg, authority.read_result(leg, shown))
@@ -83,19 +96,21 @@ def _make_steps(place: Workplace) -> _Steps:
             await place.withdraw(leg)
         await DBOS.update_workflow_attributes_async(leg.leg.id, {"waiting": True}, merge=True)
 
-    @DBOS.step(name="land", **_RETRIES)
     async def land(shape: Shape, shown: Shape) -> Shape:
         leg = await authority.verify(shape)
         result = authority.read_result(leg, shown)
         landed = await place.land(leg, result, partial(_is_cancelled, leg.leg.id))
         return authority.seal_result(leg, landed)
 
-    @DBOS.step(name="finish", **_RETRIES)
     async def finish(shape: Shape, shown: Shape | None) -> None:
         leg = await authority.verify(shape)
         await place.finish(leg, None if shown is None else authority.read_result(leg, shown))
 
-    return _Steps(prepare, advance, ask, land, finish)
+    steps = [
+        DBOS.step(name=one.__name__, preemptible=one is advance, **_RETRIES)(_told(place, one))
+        for one in (prepare, advance, ask, land, finish)
+    ]
+    return _Steps(*steps)
 
 
 async def _is_cancelled(leg: str) -> bool:
@@ -108,7 +123,9 @@ def _cause(error: Exception) -> tuple[str, str]:
     errors: list[Exception] = getattr(error, "errors", None) or [error]
     last = errors[-1]
     words = str(getattr(last, "orig", None) or last).partition("\n")[0][:_LONGEST]
-    return words or type(last).__name__, last.code if isinstance(last, TideateError) else type(last).__name__
+    # an error that DBOS read from a row, after a crash, has only a name
+    code = last.name if isinstance(last, PortableWorkflowError) else type(last).__name__
+    return words or code, code
 
 
 def _make_leg(place: Workplace) -> Callable[[Shape], Awaitable[Shape]]:
@@ -141,8 +158,7 @@ def _make_leg(place: Workplace) -> Callable[[Shape], Awaitable[Shape]]:
         except Exception as error:  # noqa: BLE001 the first error is told
             if state is State.FAILED:
                 words = f"{words}; its question may still be in the inbox: {_cause(error)[0]}"
-        words = words.replace(str(place.place), "").replace(str(Path.home()), "~")[:_LONGEST]
-        failed = LegResult(state=state, message=words, error_code=code, worker=place.name)
+        failed = LegResult(state=state, message=place.told(words), error_code=code, worker=place.name)
         return failed.model_dump(mode="json")
 
     return leg

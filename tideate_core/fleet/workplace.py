@@ -6,6 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import FleetError, SubmissionRefused
@@ -13,12 +14,12 @@ from tideate_core.fleet.advancing import Advance
 from tideate_core.fleet.legs import LegResult, State, branch_of
 from tideate_core.fleet.repositories import TRAILER, Repositories, commit_files
 from tideate_core.fleet.trees import Trees
+from tideate_core.fleet.words import clean
 from tideate_core.portable import Inbox, Question
 from tideate_core.workflows import WorkflowRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
     from tideate_core.config import Config
     from tideate_core.fleet.authority import Authority, VerifiedLeg
@@ -167,6 +168,10 @@ class Workplace:
         refs = await inbox.refs_of(address, leg.run)
         if refs is not None:
             await inbox.remove(address, refs)
+
+    def told(self, words: str) -> str:
+        """Return words of an error for a row, without paths and secrets of this machine."""
+        return clean(words.replace(f"{self.place}/", "").replace(str(Path.home()), "~"))
 
     def leftover_trees(self) -> list[str]:
         """Return the ids of the legs that have a work tree; blocking."""
