@@ -248,3 +248,19 @@ def test_foreign_text_is_escaped_in_every_place(ana: Editor, job: Job) -> None:
     ana.feed("<CR>")
     ana.wait_screen("the published question is invalid")
     assert ana.lua("return require('tideate').statusline()") == ""
+
+
+def test_a_run_that_a_job_took_and_lost_is_shown_as_taken(ana: Editor, job: Job) -> None:
+    run = job.leave(*EDIT)["execution_id"]
+    opened(ana)
+    accept_all(ana)
+    hook = job.remote / "hooks" / "update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ncase $1 in refs/heads/tideate/*) echo protected >&2; exit 1;; esac\n")
+    hook.chmod(0o755)
+    job.fails(1, "protected", "resume", "--from", "origin", run, "--land", "branch")
+    lines = listed(ana)
+    assert "taken by Robot" in lines
+    assert "answered by" not in lines
+    ana.feed("<CR>")
+    ana.wait_screen("`a` continues the run here")

@@ -11,7 +11,7 @@ from tests.fleet.test_submission import key, submission
 from tideate_core.config import Config
 from tideate_core.errors import ConfigError, FleetError, InvalidInput, RemoteFailed
 from tideate_core.fleet import Repositories, WorkerOptions, database_url
-from tideate_core.fleet.database import NameLock, open_engine, plain_errors
+from tideate_core.fleet.database import NameLock, open_engine
 from tideate_core.fleet.objects import Kind, Objects
 from tideate_core.fleet.rates import rate_queues, rated_provider
 from tideate_core.fleet.repositories import TRAILER, check_out, commit_files
@@ -134,27 +134,6 @@ async def test_only_bundles_that_a_worker_stored_count(database: Database, key: 
     objects.keep_only(first.run, [later])
     assert objects.newest(first) is None
     engine.dispose()
-
-
-async def test_a_role_that_cannot_create_uses_what_exists_and_is_told_what_is_missing(
-    database: Database, key: Path
-) -> None:
-    one = await verified(key, leg(key))
-    own = authority(key)
-    database.server.psql("DROP ROLE IF EXISTS limited; CREATE ROLE limited LOGIN;")
-    address = database.new()
-    limited = open_engine(address.replace("//postgres@", "//limited@"))
-    with pytest.raises(FleetError, match="an administrator starts the first worker"), plain_errors():
-        Objects(limited, own).create()
-    engine = open_engine(address)
-    Objects(engine, own).create()
-    with engine.begin() as connection:
-        connection.exec_driver_sql("GRANT USAGE ON SCHEMA tideate TO limited")
-        connection.exec_driver_sql("GRANT ALL ON ALL TABLES IN SCHEMA tideate TO limited")
-    Objects(limited, own).create()
-    assert Objects(limited, own).put(one, Kind.OPEN, b"content") == Objects(engine, own).newest(one)
-    for each in (limited, engine):
-        each.dispose()
 
 
 def test_a_worker_name_is_free_after_its_session_ends(database: Database) -> None:

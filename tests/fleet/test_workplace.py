@@ -43,6 +43,7 @@ class Machines:
             self.site.place / name,
             self.objects,
             self.objects.authority,
+            2,
         )
 
     async def leg(self, address: str, **changes: Any) -> VerifiedLeg:

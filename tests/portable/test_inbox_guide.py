@@ -134,6 +134,21 @@ def _play(site: Site, start: str, go_on: str, *, started: int, given: dict[str, 
     assert (later.read("a.py"), later.refs()) == (LOOP, [f"refs/heads/tideate/{one['run'][:8]}"])
     ana.git("fetch", "-q", "origin")
     assert ana.git("show", f"origin/tideate/{one['run'][:8]}:a.py") == SHORT.strip()
+    _play_loss(site, go_on)
+
+
+def _play_loss(site: Site, go_on: str) -> None:
+    """A job that takes a run and cannot land it fails, and later jobs fail until a person looks."""
+    ana, later = site.machine("Bea"), site.machine(CI)
+    program(later)
+    run = site.machine(CI).leaves()["execution_id"]
+    ana.ok("inbox", "answer", run, "--yes")
+    site.hook("update", f"case $1 in refs/heads/tideate/{run[:8]}) echo protected >&2; exit 1;; esac")
+    assert "protected" in (lost := script(later, go_on, later.root)).stderr
+    told = script(later, go_on, later.root)
+    assert (lost.returncode, told.returncode) == (1, 1)
+    assert f"run {run} was taken and has not ended" in told.stderr
+    assert "protected" not in told.stderr, "it is not tried again"
 
 
 def test_the_recipe_for_a_development_container() -> None:

@@ -336,3 +336,78 @@ async def test_an_unknown_remote_and_a_run_that_is_not_there(office: Office) -> 
     assert (await inbox.fetch(str(office.remote))).runs == {}
     with pytest.raises(WorkspaceError, match="there is no remote nosuch; there is origin"):
         await inbox.fetch("nosuch")
+
+
+async def test_a_run_is_read_where_it_was_pushed(office: Office, tmp_path: Path) -> None:
+    """The address to fetch from is a mirror that lags behind."""
+    mirror = tmp_path / "mirror.git"
+    git(tmp_path, "clone", "-q", "--mirror", f"file://{office.remote}", str(mirror))
+    given, rewriting = (office.desk("Ci", url=f"file://{mirror}") for _ in range(2))
+    given.git("config", "remote.origin.pushurl", f"file://{office.remote}")
+    given.git("config", "--add", "remote.origin.pushurl", "file:///nowhere")
+    rewriting.git("config", f"url.file://{office.remote}.pushInsteadOf", f"file://{mirror}")
+    for desk in (given, rewriting):
+        made = await desk.publish()
+        again = await desk.publish()
+        assert (again.commit, again.new, again.question.n) == (made.commit, False, 1)
+        assert [ref for ref in office.refs() if "tideate" in ref] == [RUN_REF]
+        assert await answered(office.desk()) is None
+        inbox, refs, asked = await desk.see()
+        assert await inbox.answer(refs, asked) is not None
+        await inbox.remove("origin", refs)
+
+
+async def test_a_remote_that_does_not_show_custom_refs_gets_branches(office: Office) -> None:
+    git(office.remote, "config", "uploadpack.hideRefs", "refs/tideate")
+    ci = office.desk("Ci")
+    made = await ci.publish()
+    assert made.ref == f"refs/heads/tideate/runs/{RUN}"
+    assert [ref for ref in office.refs() if "tideate" in ref] == [made.ref]
+    assert not (await ci.publish()).new
+    git(office.remote, "update-ref", "-d", made.ref)
+    inbox = await ci.inbox(refs="refs")
+    question, refs = await inbox.next_question("origin", RUN, asking(), "project")
+    with pytest.raises(RemoteFailed, match="does not show this ref"):
+        await inbox.publish("origin", question, b"", refs)
+    assert [*office.refs()] == ["refs/heads/main"]
+
+
+async def test_a_run_that_is_hidden_later_is_not_published_twice(office: Office) -> None:
+    ci = office.desk("Ci")
+    await ci.publish()
+    before = office.refs()
+    git(office.remote, "config", "uploadpack.hideRefs", "refs/tideate")
+    with pytest.raises(RemoteFailed, match="does not show this ref"):
+        await ci.publish()
+    assert office.refs() == before
+
+
+async def test_branches_that_may_not_be_rewritten_have_all_questions_and_marks(office: Office) -> None:
+    git(office.remote, "config", "receive.denyNonFastForwards", "true")
+    ci, one, two = office.desk("Ci"), office.desk("One"), office.desk("Two")
+    for desk in (ci, one, two):
+        desk.config = desk.config.model_copy(update={"refs": "branches"})
+    await ci.publish()
+    await answered(office.desk())
+    inbox, refs, asked = await one.see()
+    await inbox.take("origin", refs, asked, again=False)
+    inbox, refs, asked = await two.see()
+    with pytest.raises(RunTaken):
+        await inbox.take("origin", refs, asked, again=False)
+    await inbox.take("origin", refs, asked, again=True)
+    following = await two.publish(asking("Write it anyway?"))
+    assert (following.question.n, office.refs()[following.ref]) == (2, following.commit)
+    inbox, refs, asked = await ci.see()
+    await inbox.check_run(refs, asked)
+    assert asked.question.message == "Write it anyway?"
+
+
+async def test_a_refused_mark_is_no_mark_of_another_job(office: Office) -> None:
+    one, two = office.desk("One"), office.desk("Two")
+    await one.publish()
+    inbox, refs, asked = await one.see()
+    await inbox.take("origin", refs, asked, again=False)
+    office.hook("update", "case $1 in */taken/*) echo protected >&2; exit 1;; esac")
+    inbox, refs, asked = await two.see()
+    with pytest.raises(RemoteFailed, match=r"refuses the mark: .*protected"):
+        await inbox.take("origin", refs, asked, again=True)

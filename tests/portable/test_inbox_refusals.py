@@ -62,3 +62,35 @@ def test_a_further_question_of_a_published_run_is_published_if_nobody_can_be_ask
     # who declines, declines
     ci.fails(3, "", "resume", "--from", "origin", run, "--no")
     assert (ana.waiting(), ci.read("a.py")) == ([], LOOP)
+
+
+def test_a_branch_in_the_way_of_the_landing_is_told_before_the_run_is_taken(site: Site) -> None:
+    site.asks()
+    ci, ana, job = site.machine(CI), site.machine("Ana"), site.machine(CI)
+    run = ci.leaves()["execution_id"]
+    ana.ok("inbox", "answer", run, "--yes")
+    ana.git("push", "-q", "origin", "HEAD:refs/heads/tideate")
+    command = ("resume", "--from", "origin", run, "--land", "branch")
+    job.fails(1, "rename the branch tideate first", *command)
+    assert not any("/taken/" in ref for ref in job.refs())
+    assert job.read("a.py") == LOOP
+    ana.git("push", "-q", "origin", ":refs/heads/tideate")
+    job.ok(*command)
+
+
+def test_a_run_that_was_taken_and_lost_is_listed_as_taken(site: Site) -> None:
+    site.asks()
+    ci, ana, job = site.machine(CI), site.machine("Ana"), site.machine(CI)
+    run = ci.leaves()["execution_id"]
+    ana.ok("inbox", "answer", run, "--yes")
+    (one,) = ana.waiting()
+    assert (one["taken_by"], one["taken_at"]) == (None, None)
+    site.hook("update", "case $1 in refs/heads/tideate/*) echo protected >&2; exit 1;; esac")
+    job.fails(1, "protected", "resume", "--from", "origin", run, "--land", "branch")
+    (one,) = ana.waiting()
+    assert (one["answered_by"], one["taken_by"]) == ("Ana <ana@example.org>", "tideate <tideate@localhost>")
+    assert one["taken_at"] >= one["asked_at"]
+    for command in (("inbox",), ("inbox", "show", run)):
+        words = " ".join(ana.ok(*command).stdout.split())
+        assert "taken by" in words
+        assert "answered by" not in words

@@ -9,6 +9,7 @@ from tideate_core.util.lazy import exports
 if TYPE_CHECKING:
     from tideate_core.app.branch_landing import (
         LandedBranch as LandedBranch,
+        check_landing as check_landing,
         land_branch as land_branch,
     )
     from tideate_core.app.bundle_facts import bundle_lines as bundle_lines

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.app.wiring import Project
+    from tideate_core.git import PersonsGit
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,16 @@ class LandedBranch:
 
     branch: str
     commit: str
+
+
+async def check_landing(project: Project, run: str, remote: str) -> None:
+    """Check that a remote can have the branch of a run, before the run continues.
+
+    :raises RemoteFailed: git cannot reach the remote, or another branch is in the way.
+    """
+    from tideate_core.git import check_branch
+
+    await check_branch(await _git(project), remote, _branch(run))
 
 
 async def land_branch(project: Project, run: str, remote: str) -> LandedBranch:
@@ -37,14 +48,9 @@ async def land_branch(project: Project, run: str, remote: str) -> LandedBranch:
     :raises RemoteFailed: the branch has another commit, or the remote refuses it.
     """
     from tideate_core.git import ABSENT, RefChange, change_refs
-    from tideate_core.portable import inbox_git
 
-    root = project.root
-    if root is None:
-        raise InvalidInput("no project is open, so there is no repository with a branch")
-    commit = await _commit(project, root, run)
-    branch = f"tideate/{short_id(run)}"
-    git = await inbox_git(root, await asyncio.to_thread(make_project_state, root))
+    commit = await _commit(project, _root(project), run)
+    branch, git = _branch(run), await _git(project)
     git = replace(git, objects=git.project.common_dir / "objects")
     change = RefChange(f"refs/heads/{branch}", commit, ABSENT)
     (pushed,) = await change_refs(git, remote, [change])
@@ -55,6 +61,23 @@ async def land_branch(project: Project, run: str, remote: str) -> LandedBranch:
         )
         raise RemoteFailed(f"the branch {branch} cannot be pushed to {label(remote)}: {why}")
     return LandedBranch(branch, commit)
+
+
+def _branch(run: str) -> str:
+    return f"tideate/{short_id(run)}"
+
+
+def _root(project: Project) -> Path:
+    if project.root is None:
+        raise InvalidInput("no project is open, so there is no repository with a branch")
+    return project.root
+
+
+async def _git(project: Project) -> PersonsGit:
+    from tideate_core.portable import inbox_git
+
+    root = _root(project)
+    return await inbox_git(root, await asyncio.to_thread(make_project_state, root))
 
 
 async def _commit(project: Project, root: Path, run: str) -> str:

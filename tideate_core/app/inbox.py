@@ -56,6 +56,10 @@ class WaitingRun:
     """Signed by a key or address of `[inbox] allow`."""
     answered_by: str | None
     commit: str
+    taken_by: str | None = None
+    """Who continues the run after this question, or began to and failed."""
+    taken_at: int | None = None
+    """Milliseconds since the epoch."""
 
     @property
     def invalid(self) -> bool:
@@ -392,6 +396,8 @@ async def _waiting(
                 asked.signed,
                 answer.by if answer else None,
                 refs.commit,
+                mark.by if mark else None,
+                mark.at if mark else None,
             )
         )
     return found

@@ -77,7 +77,7 @@ class RunOptions:
         Parameter(
             name="--timeout",
             metavar="SECONDS",
-            help="Cancel the run if it works this long without a question. Default: no limit.",
+            help="Fail the run if it works longer than this. Default: no limit.",
             validator=validators.Number(gte=1),
         ),
     ] = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.app import (
     build_catalog,
+    check_landing,
     end_published,
     find_published,
     land_branch,
@@ -56,6 +57,8 @@ async def resume_published(
         note(words)
     if found.answer is None and not interaction.asks and interaction.policy is None:
         return report_waiting(found)
+    if land is not None:
+        await check_landing(project, found.run, remote)
     bundle = await read_published(project, found, adapter=adapter)
     if not await _may_open(project, found, bundle, interaction):
         stays = "the run stays on the remote"

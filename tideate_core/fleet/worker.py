@@ -13,7 +13,6 @@ from tideate_core.fleet.authority import Authority
 from tideate_core.fleet.database import APPLICATION, ROLES, NameLock, open_client, open_engine, plain_errors
 from tideate_core.fleet.legs import VERSION
 from tideate_core.fleet.objects import Objects
-from tideate_core.fleet.queues import POLLING
 from tideate_core.fleet.seals import Seals
 from tideate_core.fleet.serializing import json_serializer
 from tideate_core.fleet.submission import QUEUE
@@ -129,11 +128,14 @@ class Worker:
         make_private_directory(folder)
         objects = Objects(self._engine, self._authority)
         objects.create()
-        return Workplace(self._options.name, self._config, folder, objects, self._authority)
+        return Workplace(
+            self._options.name, self._config, folder, objects, self._authority, self._options.concurrency
+        )
 
     def _launch(self, place: Workplace) -> None:
         from dbos import DBOS
 
+        from tideate_core.fleet.concurrency import register_work
         from tideate_core.fleet.rates import rate_queues, register_rates
         from tideate_core.fleet.workflow import register_workflows
 
@@ -146,9 +148,7 @@ class Worker:
             known = _rate_queues(self._url)
             DBOS.listen_queues([queue, *{*known, *rate_queues(rates)}])
             DBOS.launch()
-            DBOS.register_queue(
-                queue, worker_concurrency=self._options.concurrency, polling_interval_sec=POLLING
-            )
+            register_work(queue, self._options.concurrency, self._engine)
             register_rates(rates)
 
     async def _watch(self, place: Workplace, stop: asyncio.Event) -> None:

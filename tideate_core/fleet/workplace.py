@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import FleetError, SubmissionRefused
 from tideate_core.fleet.advancing import Advance
+from tideate_core.fleet.concurrency import Slots
 from tideate_core.fleet.legs import LegResult, State, branch_of
 from tideate_core.fleet.repositories import TRAILER, Repositories, commit_files
 from tideate_core.fleet.trees import Trees
@@ -45,13 +46,17 @@ class Workplace:
     place: Path
     objects: Objects
     authority: Authority
+    concurrency: int
+    """Maximum number of active legs."""
     trees: Trees = field(init=False)
     repositories: Repositories = field(init=False)
     registry: WorkflowRegistry = field(init=False)
+    _slots: Slots = field(init=False)
 
     def __post_init__(self) -> None:
         from tideate_core.builtin import register_builtin
 
+        self._slots = Slots(self.concurrency)
         self.repositories = Repositories(self.place)
         self.trees = Trees(self.place / "trees" / self.name)
         self.registry = WorkflowRegistry()
@@ -70,12 +75,12 @@ class Workplace:
         return self.authority.seal_start(leg, commit, rate)
 
     async def advance(self, leg: VerifiedLeg, start: Prepared) -> LegResult:
-        """Run a leg to the next question or the end.
+        """Run a leg to the next question or the end, as soon as fewer than `concurrency` others run.
 
         :raises TideateError: its work tree cannot be created.
         """
-        newest = await asyncio.to_thread(self.objects.newest, leg)
-        async with self.trees.hold(leg.leg.id) as tree:
+        async with self._slots.one(), self.trees.hold(leg.leg.id) as tree:
+            newest = await asyncio.to_thread(self.objects.newest, leg)
             result = await (await self._advance(leg, start.commit, tree, newest)).run(start.at)
         return result.model_copy(update={"worker": self.name})
 

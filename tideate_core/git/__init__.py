@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         Pushed as Pushed,
         RefChange as RefChange,
         change_refs as change_refs,
+        check_branch as check_branch,
         fetch_refs as fetch_refs,
         list_refs as list_refs,
     )

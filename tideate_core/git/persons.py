@@ -70,7 +70,7 @@ _INHERITED: Final = re.compile(
     "GIT_(?:SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|PROXY_COMMAND|TERMINAL_PROMPT|(?:SSL|HTTP|CONFIG|CURL)_.*"
     "|(?:AUTHOR|COMMITTER)_.*)"
 )
-_REWRITE: Final = re.compile(r"url\.(?P<new>.*)\.(?:push)?insteadof", re.DOTALL)
+_REWRITE: Final = re.compile(r"url\.(?P<new>.*)\.(?P<kind>(?:push)?insteadof)", re.DOTALL)
 _PROTOCOLS: Final = ("file", "git", "http", "https", "ssh")
 _ALLOWED: Final = re.compile(r"protocol\.(?P<name>[\w+.-]+)\.allow")
 _LOGIN: Final = re.compile(
@@ -132,10 +132,13 @@ class PersonsGit:
         }
         return given | rewritten
 
-    def _rules(self) -> Iterator[tuple[str, str]]:
-        """Yield new and old beginnings of addresses that settings rewrite."""
+    def _rules(self, *kinds: str) -> Iterator[tuple[str, str]]:
+        """Yield new and old beginnings of addresses that settings rewrite.
+
+        :param kinds: `insteadof` or `pushinsteadof`; by default both.
+        """
         for key in {**self.settings.person, **self.settings.local}:
-            if match := _REWRITE.fullmatch(key):
+            if (match := _REWRITE.fullmatch(key)) and (not kinds or match["kind"] in kinds):
                 yield from ((match["new"], old) for old in self._values(key))
 
     async def run(
@@ -195,11 +198,29 @@ class PersonsGit:
                 yield from ((key, value) for value in values)
 
     def _remote_pairs(self, remote: str) -> Iterator[tuple[str, str]]:
-        push = self._values(f"remote.{remote}.pushurl")
-        yield from ((f"remote.{REMOTE}.url", self._absolute(one)) for one in self.addresses(remote))
-        yield from ((f"remote.{REMOTE}.pushurl", self._absolute(one)) for one in push)
+        url, push = self._place_of(remote)
+        yield f"remote.{REMOTE}.url", url
+        if push:
+            yield f"remote.{REMOTE}.pushurl", push
         for key in REMOTE_PROGRAMS:
             yield from ((f"remote.{REMOTE}.{key}", one) for one in self._values(f"remote.{remote}.{key}"))
+
+    def _place_of(self, remote: str) -> tuple[str, str]:
+        """Return the addresses to read from and to push to: the same place, as a mirror may lag behind it.
+
+        The second is empty if git has to find it by its own rules.
+        """
+        address = self.addresses(remote)[0]
+        if push := self._values(f"remote.{remote}.pushurl"):
+            return self._absolute(push[0]), self._absolute(push[0])
+        found = [(old, new) for new, old in self._rules("pushinsteadof") if address.startswith(old)]
+        if not found:
+            return self._absolute(address), ""
+        old, new = max(found, key=lambda rule: len(rule[0]))
+        rewritten = new + address[len(old) :]
+        if any(rewritten.startswith(old) for _, old in self._rules("insteadof")):
+            return self._absolute(address), ""  # given as an address, git would rewrite it once more
+        return rewritten, rewritten
 
     def _absolute(self, address: str) -> str:
         path = local_path(address)

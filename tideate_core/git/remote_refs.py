@@ -31,6 +31,10 @@ _PUSH: Final = (
 )
 
 
+_STALE: Final = "stale info"
+"""git's word for a ref that is not as expected, even if the remote does not show it to readers."""
+
+
 @dataclass(frozen=True, slots=True)
 class RefChange:
     """A change of one ref on a remote."""
@@ -48,9 +52,9 @@ class Pushed:
 
     done: bool
     now: str = ""
-    """The commit that the ref has if the change was not made."""
+    """The commit that the ref has if the change was not made; empty if the remote shows none."""
     refused: str = ""
-    """The remote's words if it refused the change although the ref was as expected."""
+    """The remote's words if it refused the change although the ref was as expected; empty: the ref moved."""
 
 
 async def list_refs(
@@ -113,10 +117,27 @@ async def _change(
     ]
 
 
+async def check_branch(git: PersonsGit, remote: str, branch: str, *, terminal: Terminal = "none") -> None:
+    """Check that no branch of a remote is in the way of a new one: `a` is in the way of `a/b`.
+
+    :param branch: name of the new branch, without `refs/heads/`.
+    :raises RemoteFailed: git cannot reach the remote, or there is such a branch.
+    """
+    parts = branch.split("/")
+    above = ["/".join(parts[:count]) for count in range(1, len(parts))]
+    found = await list_refs(git, remote, [f"refs/heads/{one}" for one in above], terminal=terminal)
+    for one in above:
+        if f"refs/heads/{one}" in found:
+            raise RemoteFailed(
+                f"the remote {label(remote)} has the branch {label(one)}, so it can have no branch "
+                f"{label(branch)}; rename the branch {label(one)} first"
+            )
+
+
 def _outcome(change: RefChange, reported: tuple[str, str], now: str, said: str) -> Pushed:
     if now == change.new:
         return Pushed(done=True)
-    if now != change.expected:
+    if now != change.expected or _STALE in reported[1]:
         return Pushed(done=False, now=now)
     return Pushed(done=False, now=now, refused="; ".join(filter(None, [reported[1], words_of(said)])))
 

@@ -1,4 +1,4 @@
-"""Commits without parents that carry a few files: write, sign, read within limits, and verify them."""
+"""Commits that carry a few files: write, sign, read within limits, and verify them."""
 
 from __future__ import annotations
 
@@ -59,9 +59,12 @@ class Signature:
         return any(one in self.keys or one.lower() in self.addresses for one in allowed)
 
 
-async def write_sealed(git: PersonsGit, files: Mapping[str, bytes], message: str, *, sign: bool) -> str:
-    """Write a commit without parents; return its id.
+async def write_sealed(
+    git: PersonsGit, files: Mapping[str, bytes], message: str, *, sign: bool, parent: str = ""
+) -> str:
+    """Write a commit; return its id.
 
+    :param parent: the commit that it replaces, if a remote may refuse unrelated commits; by default none.
     :param sign: sign even if the person's settings do not ask for it.
     :raises WorkspaceError: git cannot write or sign it.
     """
@@ -73,7 +76,7 @@ async def write_sealed(git: PersonsGit, files: Mapping[str, bytes], message: str
     who = await identity(git)
     signs = sign or await _signs(git)
     done = await git.run(
-        *("commit-tree", *(("-S",) if signs else ()), tree),
+        *("commit-tree", *(("-S",) if signs else ()), *(("-p", parent) if parent else ()), tree),
         given=message.encode(),
         # the bytes of git's answer, in any locale
         settings=dict(
@@ -98,18 +101,19 @@ async def _signs(git: PersonsGit) -> bool:
 
 
 async def read_sealed(
-    git: PersonsGit, commit: str, limits: Mapping[str, int], wanted: Sequence[str]
+    git: PersonsGit, commit: str, limits: Mapping[str, int], wanted: Sequence[str], *, parents: int = 0
 ) -> SealedCommit:
     """Read a commit of exchanged files.
 
     :param limits: bytes of each file that it may have, by name.
     :param wanted: the files to read, which it must have.
+    :param parents: most parents that it may have; they are not read.
     :raises RefusedRef: it is something else, has other entries, or is too large.
     """
     header = await _object(git, commit, "commit", LARGEST_COMMIT)
     text = header.partition(b"\n\n")[0].decode("utf-8", "replace")
     who = _IDENTITY.search(text)
-    if who is None or "\nparent " in text:
+    if who is None or text.count("\nparent ") > parents:
         raise RefusedRef(f"{commit[:12]} is not a commit that tideate made")
     tree = text.partition("\n")[0].removeprefix("tree ")
     await _check_object(git, tree, "tree", LARGEST_TREE)

@@ -65,6 +65,7 @@ RUN_FILES: Final[Mapping[str, int]] = {
 ANSWER_FILES: Final[Mapping[str, int]] = {ANSWER: 32 << 20}
 TAKEN_FILES: Final[Mapping[str, int]] = {TAKEN: 1 << 16}
 NO_RUN: Final = "no such run; `tideate inbox` lists the waiting runs"
+HIDDEN: Final = "it does not show this ref to readers"
 MOST_RUNS: Final = 1_000
 """Maximum number of listed runs."""
 MOST_REMOVED: Final = 1_000
@@ -223,11 +224,15 @@ class Inbox:
         """
         place = refs.run, refs.space, refs.commit
         if place not in self._read:
-            sealed = await read_sealed(self._git, refs.commit, RUN_FILES, (QUESTION,))
+            sealed = await self._run_files(refs, QUESTION)
             question = Question.read(sealed.files[QUESTION], refs.run)
             signed = bool(self._config.allow) and await self._counts(refs.commit)
             self._read[place] = FetchedQuestion(question, refs.commit, refs.space, sealed.by, signed)
         return self._read[place]
+
+    async def _run_files(self, refs: RunRefs, *wanted: str) -> SealedCommit:
+        parents = _most_parents(refs.space)
+        return await read_sealed(self._git, refs.commit, RUN_FILES, wanted, parents=parents)
 
     def is_own(self, refs: RunRefs) -> bool:
         """Tell whether this machine published or continued exactly this version of a run."""
@@ -238,7 +243,7 @@ class Inbox:
 
         :raises RefusedRef: it is missing or too large.
         """
-        sealed = await read_sealed(self._git, refs.commit, RUN_FILES, (BUNDLE,))
+        sealed = await self._run_files(refs, BUNDLE)
         return BytesIO(sealed.files[BUNDLE])
 
     async def diff(self, refs: RunRefs) -> str:
@@ -331,7 +336,7 @@ class Inbox:
         n, run = asked.question.n, refs.run
         mark = refs.taken.get(n)
         if mark is not None and mark != self._notes(run).taken.get(str(n)):
-            raise RunTaken(await self._taken_words(remote, mark, run))
+            raise RunTaken(await self._taken_words(remote, refs, mark))
         if question.place and question.is_same(asked.question) and (given := await self.counted(refs, asked)):
             raise RefusedRef(
                 f"{label(given.answer.by)} answered question {n} of run {run[:8]} already; "
@@ -358,7 +363,8 @@ class Inbox:
         if patch := question.diff():
             files["changes.diff"] = patch.encode(errors="surrogateescape")
         message = f"Question {question.n} of the tideate run {run[:8]}\n"
-        commit = await write_sealed(self._git, files, message, sign=self._config.sign)
+        before = _parent(refs.space, refs.commit) if refs else ""
+        commit = await write_sealed(self._git, files, message, sign=self._config.sign, parent=before)
         notes = self._notes(run)
         notes.commits.append(commit)
         self._write(run, notes)  # before the push, so that a crash does not lose the commit
@@ -381,16 +387,24 @@ class Inbox:
         spaces = [refs.space] if refs else chosen.get(self._config.refs, list(Namespace))
         refused = ""
         for space in spaces:
-            (pushed,) = await self._change(remote, [RefChange(run_ref(space, run), commit, expected)])
-            if pushed.done:
+            ref = run_ref(space, run)
+            (pushed,) = await self._change(remote, [RefChange(ref, commit, expected)])
+            if pushed.done and (refs is not None or await self._is_shown(remote, ref)):
                 return space
-            if pushed.now != expected:
+            if pushed.done:  # nobody could read the question
+                await self._change(remote, [RefChange(ref, "", commit)])
+            elif pushed.now == expected and not pushed.refused:
+                raise RemoteFailed(f"the remote {label(remote)} has {label(ref)}, but {HIDDEN}")
+            elif not pushed.refused:
                 raise RefusedRef(
                     f"another process published the run {run[:8]} meanwhile, so nothing was published; "
                     "`tideate inbox` shows its state"
                 )
-            refused = pushed.refused
+            refused = pushed.refused or HIDDEN
         raise RemoteFailed(f"the remote {label(remote)} refuses {label(run_ref(spaces[-1], run))}: {refused}")
+
+    async def _is_shown(self, remote: str, ref: str) -> bool:
+        return ref in await list_refs(self._git, remote, [ref], terminal=self._terminal)
 
     # -- answering --------------------------------------------------------------------------------------
 
@@ -421,8 +435,8 @@ class Inbox:
             return None
         del notes.answers[asked.commit]
         self._write(run, notes)
-        if not pushed.now or pushed.now == expected:
-            raise RemoteFailed(f"the remote {label(remote)} refuses the answer: {pushed.refused}")
+        if pushed.refused or not pushed.now:
+            raise RemoteFailed(f"the remote {label(remote)} refuses the answer: {pushed.refused or HIDDEN}")
         await self._fetch(remote, [pushed.now], self._largest)
         sealed = await read_sealed(self._git, pushed.now, ANSWER_FILES, (ANSWER,))
         return FetchedAnswer(Answer.read(sealed.files[ANSWER]), pushed.now, sealed.by)
@@ -442,7 +456,7 @@ class Inbox:
         :param again: continue the run even if its ref was rewritten; `[inbox] allow` still applies.
         :raises RefusedRef: its signature does not count, or its ref was rewritten.
         """
-        sealed = await read_sealed(self._git, refs.commit, RUN_FILES, ())
+        sealed = await self._run_files(refs)
         await self._require_signature(refs.commit, f"the run {refs.run[:8]}", sealed)
         if not (asked.signed or again):
             self._require_known(refs)
@@ -480,36 +494,39 @@ class Inbox:
             return
         del notes.taken[str(n)]
         self._write(run, notes)
-        if not pushed.now or pushed.now == expected:
-            raise RemoteFailed(f"the remote {label(remote)} refuses the mark: {pushed.refused}")
-        raise RunTaken(await self._taken_words(remote, pushed.now, run))
+        if pushed.refused or not pushed.now:
+            raise RemoteFailed(f"the remote {label(remote)} refuses the mark: {pushed.refused or HIDDEN}")
+        raise RunTaken(await self._taken_words(remote, refs, pushed.now))
 
     async def _write_mark(self, refs: RunRefs, n: int, *, ended: bool = False) -> str:
         name, mail = await identity(self._git)
         mark = Taken(run=refs.run, n=n, by=f"{name} <{mail}>", at=now_ms(), ended=ended)
         message = f"Run {refs.run[:8]} {'ended' if ended else 'continues'} after question {n}\n"
-        return await write_sealed(self._git, {TAKEN: as_bytes(mark)}, message, sign=self._config.sign)
+        files, before = {TAKEN: as_bytes(mark)}, _parent(refs.space, refs.taken.get(n, ""))
+        return await write_sealed(self._git, files, message, sign=self._config.sign, parent=before)
 
     async def mark(self, refs: RunRefs, n: int) -> Taken | None:
-        """Return the mark of who continues a fetched run after a question; None if nobody does."""
+        """Return the mark of the machine that continues a fetched run after a question; None without one."""
         if (commit := refs.taken.get(n)) is None:
             return None
         try:
-            sealed = await read_sealed(self._git, commit, TAKEN_FILES, (TAKEN,))
-            return Taken.read(sealed.files[TAKEN])
+            return await self._read_mark(refs.space, commit)
         except RefusedRef:
             return Taken(run=refs.run, n=n, by="an invalid mark", at=0)
 
-    async def _taken_words(self, remote: str, commit: str, run: str) -> str:
+    async def _read_mark(self, space: Namespace, commit: str) -> Taken:
+        parents = _most_parents(space)
+        sealed = await read_sealed(self._git, commit, TAKEN_FILES, (TAKEN,), parents=parents)
+        return Taken.read(sealed.files[TAKEN])
+
+    async def _taken_words(self, remote: str, refs: RunRefs, commit: str) -> str:
+        run = refs.run
         await self._fetch(remote, [commit], self._largest)
-        sealed = await read_sealed(self._git, commit, TAKEN_FILES, (TAKEN,))
-        mark = Taken.read(sealed.files[TAKEN])
+        mark = await self._read_mark(refs.space, commit)
         when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(mark.at / 1000))
         by = label(mark.by)
         if mark.ended:
-            return (
-                f"{by} ended run {run[:8]} at {when}; its refs stay, because the remote does not remove them"
-            )
+            return f"{by} ended run {run[:8]} at {when}; the remote does not remove its refs"
         return f"{by} continued run {run[:8]} at {when}; if that has failed, --again continues it here"
 
     # -- pruning ----------------------------------------------------------------------------------------
@@ -589,6 +606,15 @@ class Inbox:
     def _write(self, run: str, notes: _Notes) -> None:
         shape: dict[str, Any] = {name: getattr(notes, name) for name in _Notes.__slots__}
         write_atomic(self._notes_path(run), json.dumps(shape).encode())
+
+
+def _parent(space: Namespace, replaced: str) -> str:
+    """Return the parent of a commit that replaces another: a remote may refuse to rewrite branches."""
+    return replaced if space is Namespace.BRANCHES else ""
+
+
+def _most_parents(space: Namespace) -> int:
+    return 1 if space is Namespace.BRANCHES else 0
 
 
 async def waiting_questions(

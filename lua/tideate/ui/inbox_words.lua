@@ -67,10 +67,13 @@ function M.signed(one)
   return 'not verified', 'TideateHint'
 end
 
---- Return a note on the author of an answer.
----@param one tideate.Waiting with an answer
+--- Return a note on who continues the run of a question, or on the author of its answer.
+---@param one tideate.Waiting that is taken or answered
 ---@return string
 function M.answered(one)
+  if one.taken_by then
+    return ('taken by %s %s'):format(text.name(one.taken_by), M.since(one.taken_at))
+  end
   return 'answered by ' .. text.name(one.answered_by)
 end
 

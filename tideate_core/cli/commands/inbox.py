@@ -221,6 +221,8 @@ async def _send(project: Project, wanted: str, remote: str | None, *, with_secre
 def _state(one: WaitingRun) -> str:
     if one.invalid:
         return "invalid"
+    if one.taken_by is not None:
+        return f"taken by {label(one.taken_by)} since {when(one.taken_at or 0)}"
     return f"answered by {label(one.answered_by)}" if one.answered_by else "waits"
 
 

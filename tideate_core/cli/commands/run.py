@@ -316,7 +316,8 @@ def resume(
         Parameter(
             name="--from",
             metavar="REMOTE",
-            help="Fetch a published run and its answer from this remote, and continue it here.",
+            help="Fetch a published run and its answer from this remote, and continue it here. Without a "
+            "terminal, it leaves again at a further question.",
         ),
     ] = None,
     again: Annotated[

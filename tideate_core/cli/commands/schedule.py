@@ -49,8 +49,10 @@ def create(
     wanted = Wanted(workflow, prompt_of(prompt), options, schedule=Schedule(name=name, cron=cron, zone=zone))
     (signed,) = wanted.signed()
     with opened_fleet() as fleet:
-        fleet.schedules.create(name, cron, zone, signed)
-    return _done(f"created the schedule {label(name)}", name, json)
+        first = fleet.schedules.create(name, cron, zone, signed)
+    return _done(
+        f"created the schedule {label(name)}; its first time is {first:%Y-%m-%d %H:%M %Z}", name, json
+    )
 
 
 @app.command(name="list")

@@ -5,7 +5,7 @@ local M = {}
 ---@return tideate.ui.Node
 local function question_node(one)
   local words = require('tideate.ui.inbox_words')
-  local state = one.answered_by and words.answered(one) or words.signed(one)
+  local state = (one.taken_by or one.answered_by) and words.answered(one) or words.signed(one)
   local remote, since = require('tideate.ui.text').name(one.remote), one.n > 0 and words.since(one.asked_at) or nil
   local parts = one.n > 0 and { words.kind(one), remote, since, state, words.message(one) } or { remote, one.message }
   return {

@@ -32,7 +32,7 @@ local function second_line(one)
     { '   ' .. text.name(one.remote), 'TideatePath' },
     { ('  %s  '):format(text.name(one.run:sub(1, 8))), 'TideateHint' },
   }
-  if one.answered_by then
+  if one.taken_by or one.answered_by then
     return vim.list_extend(where, { { words.answered(one), 'TideateDone' } })
   end
   return vim.list_extend(where, { { ('by %s  '):format(text.name(one.by)), 'TideateHint' }, { signed, group } })
