@@ -20,9 +20,11 @@ from tideate_core.config import Config
 from tideate_core.errors import FleetError
 from tideate_core.fleet import Fleet, SignedSubmission
 from tideate_core.fleet.answers import FAILURES, AnswerPoller
+from tideate_core.fleet.authority import Authority, VerifiedLeg
 from tideate_core.fleet.database import open_client, open_engine
 from tideate_core.fleet.legs import Leg, LegResult, OpenQuestion, State
 from tideate_core.fleet.objects import Objects
+from tideate_core.fleet.seals import Seals
 from tideate_core.fleet.workplace import Workplace
 
 if TYPE_CHECKING:
@@ -71,6 +73,10 @@ def silent() -> Iterator[SilentServer]:
     server.close()
 
 
+def authority(site: Site, queue: str) -> Authority:
+    return Authority([site.fingerprint], queue, Seals.of(site.secret))
+
+
 def waiting(site: Site, address: str, *, signed: bool = True, queue: str = "tideate", **shape: Any) -> str:
     """Write the row of a run that waits for an answer; return its id."""
     wanted = submission(repo=address, queue=queue)
@@ -81,13 +87,14 @@ def waiting(site: Site, address: str, *, signed: bool = True, queue: str = "tide
     )
     question = OpenQuestion(n=1, kind="review", workflow="w", step="s", message="m", digest=DIGEST)
     result = LegResult(state=State.WAITING, asked=question, bundle=DIGEST)
-    leg = shape or Leg(signed=one, run=wanted.run).model_dump(mode="json")
+    leg = Leg(signed=one, run=wanted.run)
+    verified = VerifiedLeg(leg, wanted.digest())
     add(
         site.database,
         run=wanted.run,
         serialization="portable_json",
-        inputs=json.dumps({"positionalArgs": [leg], "namedArgs": {}}),
-        output=result.model_dump_json(),
+        inputs=json.dumps({"positionalArgs": [shape or leg.model_dump(mode="json")], "namedArgs": {}}),
+        output=json.dumps(authority(site, queue).seal_result(verified, result)),
         attributes=json.dumps({"waiting": True, "repo": address}),
     )
     with connect(site.database) as connection:
@@ -102,8 +109,11 @@ def waiting(site: Site, address: str, *, signed: bool = True, queue: str = "tide
 def polling(site: Site, tmp_path: Path, queue: str = "tideate") -> Iterator[AnswerPoller]:
     """Return a poller of this process."""
     config = Config.model_validate({"fleet": {"allow": [site.fingerprint]}})
+    known = authority(site, queue)
     engine, client = open_engine(site.database), open_client(site.database)
-    yield AnswerPoller(Workplace("w", config, tmp_path / "fleet", Objects(engine), 1), client, queue)
+    yield AnswerPoller(
+        Workplace("w", config, tmp_path / "fleet", Objects(engine, known), known, 1), client, queue
+    )
     client.destroy()
     engine.dispose()
 

@@ -8,9 +8,16 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from tideate_core.errors import FleetError, RefusedRef, RemoteFailed, SubmissionRefused, TideateError
+from tideate_core.errors import (
+    CommandError,
+    FleetError,
+    RefusedRef,
+    RemoteFailed,
+    SubmissionRefused,
+    TideateError,
+)
 from tideate_core.fleet.database import APPLICATION, plain_errors
-from tideate_core.fleet.legs import CONTINUE, START, Leg, LegResult
+from tideate_core.fleet.legs import CONTINUE, START, Leg
 from tideate_core.fleet.queues import enqueue_options
 from tideate_core.fleet.views import MALFORMED, REASON
 from tideate_core.git import list_refs
@@ -24,6 +31,8 @@ if TYPE_CHECKING:
     from dbos import DBOSClient, WorkflowStatus
     from pydantic import JsonValue
 
+    from tideate_core.fleet.authority import VerifiedLeg
+    from tideate_core.fleet.legs import LegResult
     from tideate_core.fleet.workplace import Workplace
 
 log = logging.getLogger(__name__)
@@ -180,7 +189,9 @@ class AnswerPoller:
             for found in await asyncio.to_thread(self._load, legs[at : at + BATCH]):
                 row = self._rows[found.workflow_id]
                 checked = await _attempt(self._checked(found))
-                if isinstance(checked, _Failure):
+                if isinstance(checked, _Failure) and checked.passes:
+                    log.warning("run %s cannot be verified now: %s", found.workflow_id[:8], checked.words)
+                elif isinstance(checked, _Failure):
                     row.refused = "row"
                     await self._explain([found], checked.words)
                 else:
@@ -192,16 +203,16 @@ class AnswerPoller:
         with plain_errors():
             return self.client.list_workflows(workflow_ids=list(legs))
 
-    async def _checked(self, found: WorkflowStatus) -> tuple[Leg, LegResult, str]:
+    async def _checked(self, found: WorkflowStatus) -> tuple[VerifiedLeg, LegResult, str]:
         """Verify a waiting leg; return the leg, its result and its queue.
 
-        :raises SubmissionRefused: the signature does not count, or the row is malformed.
+        :raises SubmissionRefused: its submission or its result does not count, or the row is malformed.
         """
-        leg = leg_of(found)
-        if leg.id != found.workflow_id:
-            raise SubmissionRefused(f"run {found.workflow_id[:8]} is refused: {MALFORMED}")
-        await leg.signed.checked(self.place.config.fleet.allow)
-        return leg, LegResult.model_validate(found.output), found.queue_name or leg.submission.queue
+        authority = self.place.authority
+        leg = await authority.verify(leg_of(found).model_dump(mode="json"))
+        if leg.leg.id != found.workflow_id:
+            raise SubmissionRefused(f"run {leg.run[:8]} is refused: {MALFORMED}")
+        return leg, authority.read_result(leg, found.output), found.queue_name or leg.submission.queue
 
     async def _explain(self, legs: Iterable[WorkflowStatus], words: str) -> None:
         """Note at waiting legs why they do not continue; the first time also in the log."""
@@ -284,11 +295,11 @@ class AnswerPoller:
         async with self._transfers, asyncio.timeout(TRANSFER):
             answer = await self._answer(address, leg, result)
         if answer is not None:
-            following = leg.after(result, answer)
-            await asyncio.to_thread(self._enqueue, leg, following, queue)
+            following = self.place.authority.following(leg, result, answer)
+            await asyncio.to_thread(self._enqueue, leg.leg, following, queue)
         return answer is not None
 
-    async def _answer(self, address: str, leg: Leg, result: LegResult) -> dict[str, JsonValue] | None:
+    async def _answer(self, address: str, leg: VerifiedLeg, result: LegResult) -> dict[str, JsonValue] | None:
         inbox = await self.place.inbox(address)
         refs = await inbox.refs_of(address, leg.run)
         if refs is None or result.asked is None or result.asked.n not in refs.answers:
@@ -320,7 +331,7 @@ async def _attempt(work: Coroutine[object, object, T]) -> T | _Failure:
     except Exception as error:  # noqa: BLE001 whatever others wrote there
         refused = isinstance(error, SubmissionRefused)
         of_database = isinstance(error, FleetError) and not refused
-        passes = of_database or isinstance(error, RemoteFailed | TimeoutError | OSError)
+        passes = of_database or isinstance(error, RemoteFailed | CommandError | TimeoutError | OSError)
         known = isinstance(error, TideateError | TimeoutError)
         words = (str(error).partition("\n")[0] or "its repository is too slow") if known else MALFORMED
         return _Failure(words, passes, of_database)

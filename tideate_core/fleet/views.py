@@ -107,7 +107,7 @@ def view_of(first: WorkflowStatus, last: WorkflowStatus) -> FleetRun:
     shown = told or _Attributes()
     return FleetRun(
         run=run_of(first),
-        state=result.state if result else _STATES.get(last.status, State.FAILED),
+        state=result.state if result else _state(last),
         **shown.model_dump(),
         legs=number_of(last),
         queue=last.queue_name or "",
@@ -124,6 +124,13 @@ def view_of(first: WorkflowStatus, last: WorkflowStatus) -> FleetRun:
 def _reason(last: WorkflowStatus) -> str:
     found = last.attributes.get(REASON) if isinstance(last.attributes, dict) else None
     return found if isinstance(found, str) else ""
+
+
+def _state(last: WorkflowStatus) -> State:
+    attributes = last.attributes
+    if isinstance(attributes, dict) and attributes.get("cancel") is True and last.status in _STATES:
+        return State.CANCELLED  # its question may still be in the inbox
+    return _STATES.get(last.status, State.FAILED)
 
 
 def _message(last: WorkflowStatus, result: LegResult | None) -> str:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ConfigError, FleetError, InvalidInput
+from tideate_core.fleet.authority import Authority
 from tideate_core.fleet.database import APPLICATION, ROLES, NameLock, open_client, open_engine, plain_errors
 from tideate_core.fleet.legs import VERSION
 from tideate_core.fleet.logs import log_plainly
 from tideate_core.fleet.names import WATCH, LegsLost, NameLost, WorkerName
 from tideate_core.fleet.objects import Objects
+from tideate_core.fleet.seals import Seals
 from tideate_core.fleet.serializing import json_serializer
 from tideate_core.fleet.submission import QUEUE, allowed_fingerprints
 from tideate_core.project import state_dir
@@ -85,13 +87,20 @@ def dbos_config(url: str, options: WorkerOptions) -> DBOSConfig:
 class Worker:
     """A running worker.
 
+    :param secret: the secret of the fleet's workers.
     :param tell: called with messages for the person.
     """
 
     def __init__(
-        self, config: Config, url: str, options: WorkerOptions, tell: Callable[[str], object]
+        self,
+        config: Config,
+        url: str,
+        secret: str,
+        options: WorkerOptions,
+        tell: Callable[[str], object],
     ) -> None:
         self._config = config
+        self._authority = Authority(config.fleet.allow, options.queue, Seals.of(secret))
         self._url = url
         self._options = options
         self._tell = tell
@@ -114,11 +123,15 @@ class Worker:
         await asyncio.to_thread(self._name.take)
         try:
             place = await asyncio.to_thread(self._place)
-            await self._serve(place, stop)
+            client = await asyncio.to_thread(open_client, self._url)
+            try:
+                await self._serve(place, client, stop)
+            finally:
+                await asyncio.to_thread(client.destroy)
         finally:
             await asyncio.to_thread(self._close)
 
-    async def _serve(self, place: Workplace, stop: asyncio.Event) -> None:
+    async def _serve(self, place: Workplace, client: DBOSClient, stop: asyncio.Event) -> None:
         from tideate_core.fleet.workflow import register_workflows
 
         register_workflows(place)
@@ -129,7 +142,7 @@ class Worker:
             )
             drain = 0
             try:
-                await self._watch(place, stop)
+                await self._watch(place, client, stop)
                 drain = self._options.drain
                 self._tell(f"stopping; active runs have {drain} s to end or to ask a question")
             except LegsLost as error:
@@ -142,10 +155,12 @@ class Worker:
 
         folder = state_dir() / "fleet"
         make_private_directory(folder)
-        objects = Objects(self._engine)
+        objects = Objects(self._engine, self._authority)
         with plain_errors():
             objects.create()
-        return Workplace(self._options.name, self._config, folder, objects, self._options.concurrency)
+        return Workplace(
+            self._options.name, self._config, folder, objects, self._authority, self._options.concurrency
+        )
 
     def _launch(self) -> None:
         from dbos import DBOS
@@ -165,9 +180,8 @@ class Worker:
             register_work(queue, self._options.concurrency, self._engine)
             register_rates(rates)
 
-    async def _watch(self, place: Workplace, stop: asyncio.Event) -> None:
+    async def _watch(self, place: Workplace, client: DBOSClient, stop: asyncio.Event) -> None:
         """Do the worker's duties side by side until `stop` is set or one fails; then cancel all."""
-        client = await asyncio.to_thread(open_client, self._url)
         duties = [
             asyncio.ensure_future(one)
             for one in (
@@ -183,7 +197,6 @@ class Worker:
             for duty in duties:
                 duty.cancel()
             await asyncio.gather(*duties, return_exceptions=True)
-            await asyncio.to_thread(client.destroy)
         for duty in ended:
             duty.result()
 
