@@ -54,8 +54,8 @@ def register_permits() -> None:
         pass
 
 
+def register_rates(rates: Mapping[str, str]) -> None:
     """Store the rates of this worker, which replace earlier ones; blocking."""
-    """Store the rates of this worker instead of those of earlier workers; blocking."""
     for name, (number, seconds) in rate_queues(rates).items():
         DBOS.register_queue(
             name,
