@@ -78,7 +78,7 @@ def submissions(site: Site, address: str, count: int) -> list[SignedSubmission]:
             commit=commit,
             accept=True,
             by=ANA,
-            at=0,
+            at=time.time_ns() // 1_000_000,
         )
         for number in range(count)
     ]
@@ -210,7 +210,7 @@ def single(site: Site) -> Iterator[Figure]:
             commit=commit,
             accept=True,
             by=ANA,
-            at=0,
+            at=time.time_ns() // 1_000_000,
             queue="single",
         )
         (run,) = fleet.submit([SignedSubmission.make(one, site.key)]).new

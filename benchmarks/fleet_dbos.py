@@ -17,9 +17,9 @@ from tideate_core.app import make_catalog, open_project, open_runner
 from tideate_core.builtin import register_builtin
 from tideate_core.engine import PolicyFrontEnd, RunRequest
 from tideate_core.fleet import Repositories, Submission
-from tideate_core.fleet.advancing import forget_tree
 from tideate_core.fleet.queues import POLLING
 from tideate_core.fleet.repositories import TRAILER, check_out, commit_files
+from tideate_core.fleet.trees import WorkTree
 from tideate_core.project import make_project_state
 from tideate_core.workflows import RunContext, WorkflowRegistry
 
@@ -81,14 +81,14 @@ def register(place: Path) -> None:
     async def land(shape: dict[str, Any], files: list[str]) -> str:
         one = Submission.model_validate(shape)
         tree = place / "trees" / one.run
-        commit = await commit_files(tree, files, one, one.workflow)
+        commit = await commit_files(tree, files, one, one.workflow, one.at)
         assert commit is not None
         branch = f"alone/{one.run[:8]}"
         return await repositories.push(one.repo, tree, branch, commit, f"{TRAILER}: {one.run}")
 
     @DBOS.step(name="finish")
     async def finish(shape: dict[str, Any]) -> None:
-        await asyncio.to_thread(forget_tree, place / "trees" / str(shape["run"]))
+        await asyncio.to_thread(WorkTree(place / "trees" / str(shape["run"])).forget)
 
     @DBOS.workflow(name=NAME)
     async def run(shape: dict[str, Any]) -> str:

@@ -93,6 +93,7 @@ M.schema = {
   { key = 'inbox.max_fetch_mib', type = 'number', default = 512, help = 'Largest fetch of the inbox, in MiB; nothing of a larger one is kept.' },
   { key = 'fleet.database', type = 'string', help = 'Address of the PostgreSQL database of a fleet, without a password. Only your own `config.toml` can set the `fleet` options.' },
   { key = 'fleet.password_command', type = 'list', help = "Program and arguments that print the database's password." },
+  { key = 'fleet.secret_command', type = 'list', help = 'Program and arguments that print the secret that the workers of a fleet share.' },
   { key = 'fleet.key', type = 'string', help = 'File of the SSH key that signs your submissions. By default it is `user.signingKey` of git.' },
   { key = 'fleet.allow', type = 'list', default = {}, help = 'Fingerprints of SSH keys (`SHA256:…`), or public keys, whose submissions a worker runs.' },
   { key = 'fleet.bundle_every', type = 'number', default = 5, help = 'Number of model turns after which a worker stores a bundle of the run.' },

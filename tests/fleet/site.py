@@ -93,6 +93,7 @@ class Site:
     def __init__(self, place: Path, database: str) -> None:
         self.place = place
         self.database = database
+        self.secret = "of the workers " * 3
         self.key = place / "key"
         self._workers: list[WorkerProcess] = []
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key], check=True)
@@ -128,9 +129,11 @@ class Site:
         (folder / "config.toml").write_text(text)
         return home
 
-    def env(self, home: Path) -> dict[str, str]:
-        """Return the environment of a machine."""
+    def env(self, home: Path, *, works: bool = False) -> dict[str, str]:
+        """Return the environment of a person, or of a worker, which has the secret."""
+        secret = {"TIDEATE_FLEET_SECRET": self.secret} if works else {}
         return {
+            **secret,
             "PATH": os.environ["PATH"],
             "HOME": str(home),
             "XDG_CONFIG_HOME": str(home / "config"),
@@ -178,7 +181,7 @@ class Site:
         return subprocess.run(
             [sys.executable, "-m", "tideate_core.cli", *arguments],
             cwd=cwd or self.place,
-            env=self.env(self.home(who)),
+            env=self.env(self.home(who), works=arguments[0] == "worker"),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -220,7 +223,7 @@ class Site:
         with log.open("wb") as file:
             process = subprocess.Popen(
                 [sys.executable, "-m", "tideate_core.cli", "worker", "--name", name, *options],
-                env=self.env(self.home(name, allow=allow)),
+                env=self.env(self.home(name, allow=allow), works=True),
                 cwd=self.place,
                 stdin=subprocess.DEVNULL,
                 stdout=file,

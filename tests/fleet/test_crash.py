@@ -184,14 +184,14 @@ def once(site: Site, addresses: list[str], runs: dict[str, str], reviewers: dict
         questions = Counter(run for run, _ in reviewers[address].answered)
         assert questions.keys() == own
         for run in own:
-            assert created.pop(f"refs/heads/tideate/{run[:8]}") == 1
+            assert created.pop(f"refs/heads/tideate/{run[:12]}") == 1
             assert created.pop(f"refs/tideate/runs/{run}") == questions[run]
             for number in range(1, questions[run] + 1):
                 assert created.pop(f"refs/tideate/answers/{run}/{number}") == 1
         assert not created
-        left = {f"refs/heads/tideate/{run[:8]}" for run in own}
+        left = {f"refs/heads/tideate/{run[:12]}" for run in own}
         assert site.refs(address).keys() == {"HEAD", "refs/heads/main", *left}
-        changed = {site.file(address, f"tideate/{run[:8]}", "a.txt") for run in own}
+        changed = {site.file(address, f"tideate/{run[:12]}", "a.txt") for run in own}
         assert all(text.strip() in ("two", *(f"text {number}" for number in range(RUNS))) for text in changed)
 
 

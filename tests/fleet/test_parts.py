@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fleet.test_submission import submission
+from tests.fleet.test_authority import authority, leg, verified
+from tests.fleet.test_submission import key, submission
 from tideate_core.config import Config
 from tideate_core.errors import ConfigError, FleetError, InvalidInput, RemoteFailed
 from tideate_core.fleet import Repositories, WorkerOptions, database_url
 from tideate_core.fleet.database import NameLock, open_engine
-from tideate_core.fleet.objects import QUESTIONS, Objects
+from tideate_core.fleet.objects import Kind, Objects
 from tideate_core.fleet.rates import rate_queues, rated_provider
 from tideate_core.fleet.repositories import TRAILER, check_out, commit_files
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from tests.fleet.site import Database, Site
     from tideate_core.config import FleetConfig
+
+
+__all__ = ["key"]
 
 
 def test_the_rate_is_of_the_provider_that_a_run_will_use() -> None:
@@ -94,30 +98,41 @@ def configured(**keys: object) -> FleetConfig:
     return FleetConfig.model_validate(keys)
 
 
-def test_a_stored_bundle_that_was_changed_is_rejected(database: Database) -> None:
-    engine = open_engine(database.new())
-    objects = Objects(engine)
+async def test_only_bundles_that_a_worker_stored_count(database: Database, key: Path) -> None:
+    engine, own = open_engine(database.new()), authority(key)
+    objects = Objects(engine, own)
     objects.create()
-    objects.create()
-    name = objects.put("r", 1, b"content")
-    assert objects.put("r", 1, b"content") == name
-    assert (objects.get("r", name), objects.newest("r", 1), objects.newest("r", 2)) == (
+    one = leg(key)
+    first = await verified(key, one)
+    second = await verified(key, one.model_copy(update={"number": 2}))
+    name = objects.put(first, Kind.OPEN, b"content")
+    assert objects.put(first, Kind.OPEN, b"content") == name
+    assert (objects.get(second, name), objects.newest(first), objects.newest(second)) == (
         b"content",
         name,
-        None,
+        name,
     )
-    later = objects.put("r", 1, b"later")
-    assert objects.newest("r", 1) == later
-    objects.put("r", QUESTIONS, b"a leg never begins with a question")
-    assert objects.newest("r", 1) == later
+    later = objects.put(second, Kind.OPEN, b"later")
+    assert (objects.newest(first), objects.newest(second)) == (name, later)
+    objects.put(second, Kind.QUESTION, b"a leg never begins with a question")
+    objects.put(second, Kind.ENDED, b"nor with a failed run")
+    assert objects.newest(second) == later
+    forger = Objects(engine, authority(key, "another secret of 32 characters!!"))
+    forged = forger.put(second, Kind.OPEN, b"forged")
+    assert objects.newest(second) == later
+    with pytest.raises(FleetError, match="was changed"):
+        objects.get(second, forged)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE tideate.objects SET kind = 'completed' WHERE leg = 2")
+    assert objects.newest(second) == name
+    with pytest.raises(FleetError, match="was changed"):
+        objects.get(await verified(key, leg(key)), name)
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE tideate.objects SET content = 'forged'")
     with pytest.raises(FleetError, match="was changed"):
-        objects.get("r", name)
-    objects.keep_only("r", [later])
-    assert objects.newest("r", 1) == later
-    objects.keep_only("r", [])
-    assert objects.newest("r", 1) is None
+        objects.get(second, name)
+    objects.keep_only(first.run, [later])
+    assert objects.newest(first) is None
     engine.dispose()
 
 
@@ -151,19 +166,22 @@ async def test_a_repeated_push_finds_the_branch_of_the_first_push(
         assert base == await repositories.resolve(address, "HEAD")
         tree = tmp_path / machine / "tree"
         await check_out(await repositories.ensure(address, "main", base), base, tree)
-        assert await commit_files(tree, ["a.txt"], wanted, "nothing") is None
+        assert await commit_files(tree, ["a.txt"], wanted, "nothing", 0) is None
         (tree / "a.txt").write_text("two\n")
         (tree / "x.log").write_text("ignored\n")
         (tree / "left.txt").write_text("not of the run\n")
-        commit = await commit_files(tree, ["a.txt", "x.log"], wanted, "change")
+        commit = await commit_files(tree, ["a.txt", "x.log"], wanted, "change", 0)
         assert commit is not None
         trailer = f"{TRAILER}: {wanted.run}"
         commits.append(await repositories.push(address, tree, "tideate/x", commit, trailer))
-        other = await commit_files(tree, ["a.txt", "left.txt"], wanted, "another")
+        other = await commit_files(tree, ["a.txt", "x.log"], wanted, "another", 60_000)
         assert other is not None
         assert await repositories.push(address, tree, "tideate/x", other, trailer) == commit
-        with pytest.raises(RemoteFailed, match="belongs to another run"):
-            await repositories.push(address, tree, "main", other, trailer)
+        foreign = await commit_files(tree, ["a.txt", "left.txt"], wanted, "a stranger's", 0)
+        assert foreign is not None
+        for branch, pushed in (("main", other), ("tideate/x", foreign)):
+            with pytest.raises(RemoteFailed, match="belongs to another run"):
+                await repositories.push(address, tree, branch, pushed, trailer)
         with pytest.raises(RemoteFailed, match="no branch and no tag"):
             await repositories.resolve(address, "nosuch")
     assert commits[0] == commits[1]

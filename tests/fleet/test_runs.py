@@ -44,8 +44,8 @@ def test_a_reviewed_run_is_pushed_as_a_branch_and_leaves_nothing_else(site: Site
     run = site.submit(*APPLY, "text=two", "--repo", address)
     reviewed(site, run, address)
     shown = site.wait_for(run, "completed")
-    assert (shown["legs"], shown["branch"]) == (2, f"tideate/{run[:8]}")
-    assert set(site.refs(address)) == {"HEAD", "refs/heads/main", f"refs/heads/tideate/{run[:8]}"}
+    assert (shown["legs"], shown["branch"]) == (2, f"tideate/{run[:12]}")
+    assert set(site.refs(address)) == {"HEAD", "refs/heads/main", f"refs/heads/tideate/{run[:12]}"}
     assert site.file(address, shown["branch"], "a.txt") == "two\n"
     said = site.git(
         "--git-dir", address.removeprefix("file://"), "log", "-1", "--format=%an%n%b", shown["branch"]
@@ -81,7 +81,7 @@ def test_cancelling_removes_the_question_and_retrying_asks_it_again(site: Site) 
     assert site.wait_for(run, "declined")["branch"] is None
     site.json("fleet", "retry", run)
     reviewed(site, run, address)
-    assert site.wait_for(run, "completed")["branch"] == f"tideate/{run[:8]}"
+    assert site.wait_for(run, "completed")["branch"] == f"tideate/{run[:12]}"
 
 
 @pytest.mark.slow

@@ -35,8 +35,9 @@ CHANGES: dict[str, Any] = {
     "timeout": 5,
     "by": "Eve <eve@example.org>",
     "at": 1,
-    "template": True,
     "with_secrets": True,
+    "schedule": {"name": "n", "cron": "0 3 * * *"},
+    "expires": 1 << 42,
 }
 
 
@@ -68,7 +69,9 @@ def test_an_allowed_key_is_named_by_fingerprint_or_public_key(key: Path) -> None
 @pytest.mark.parametrize("field", [name for name in Submission.model_fields if name != "version"])
 def test_a_change_of_any_field_breaks_the_signature(key: Path, field: str) -> None:
     signed = SignedSubmission.make(submission(), key)
-    changed = signed.submission.model_copy(update={field: CHANGES[field]})
+    shape = {**signed.submission.model_dump(mode="json"), field: CHANGES[field]}
+    changed = Submission.model_validate(shape)
+    assert changed != signed.submission
     with pytest.raises(SubmissionRefused, match="does not match"):
         SignedSubmission(submission=changed, signature=signed.signature).check([fingerprint(key)])
 
@@ -107,6 +110,16 @@ def test_a_signature_for_another_purpose_is_rejected(key: Path) -> None:
         {"by": "Ana <a@b>\nX: y <z>"},
         {"queue": "../x"},
         {"surprise": 1},
+        {"repo": "../r"},
+        {"repo": "r"},
+        {"repo": "/r\x1b[31m"},
+        {"ref": "a\x07"},
+        {"by": "Ana\x1b <a@b>"},
+        {"workflow": "/tmp/x.yaml"},
+        {"workflow": "x.yaml"},
+        {"workflow": "~x"},
+        {"workflow": "a\nb"},
+        {"schedule": {"name": "n\n", "cron": "* * * * *"}},
     ],
 )
 def test_invalid_fields_are_rejected(change: dict[str, Any]) -> None:
@@ -159,7 +172,7 @@ def test_addresses_without_secrets_are_accepted(repo: str) -> None:
 
 def test_a_leg_runs_only_the_signed_run(key: Path) -> None:
     signed = SignedSubmission.make(submission(), key)
-    template = SignedSubmission.make(submission(template=True), key)
+    template = SignedSubmission.make(submission(schedule={"name": "n", "cron": "0 3 * * *"}), key)
     shape = Leg(signed=signed, run=signed.submission.run).model_dump(mode="json")
     assert Leg.read(json.loads(json.dumps(shape))).submission == signed.submission
     for wrong in (

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cyclopts.completion import CompletionContext
 
-    from tideate_core.fleet import Fleet, SignedSubmission, Submission
+    from tideate_core.fleet import Fleet, Schedule, SignedSubmission, Submission
 
 
 PLACE: Final = "{}"
@@ -77,7 +77,7 @@ class RunOptions:
         Parameter(
             name="--timeout",
             metavar="SECONDS",
-            help="Cancel the run if it works this long without a question. Default: no limit.",
+            help="Fail the run if it works longer than this. Default: no limit.",
             validator=validators.Number(gte=1),
         ),
     ] = None
@@ -140,7 +140,7 @@ class Wanted:
     options: RunOptions
     key: str | None = None
     """Submissions of a person with the same key, workflow and repository are one run."""
-    template: bool = False
+    schedule: Schedule | None = None
 
     def signed(self, each: Sequence[str] | None = None) -> list[SignedSubmission]:
         """Return the signed submissions, one for each line; blocking.
@@ -159,7 +159,7 @@ class Wanted:
         wanted = [self._submission(by, key, line) for line in ([None] if each is None else each)]
         if not options.with_secrets:
             _refuse_secrets(wanted)
-        if not self.template:
+        if self.schedule is None:
             wanted = _pinned(wanted)
         tell, signed = Progress("signed", len(wanted)), []
         for one in wanted:
@@ -187,7 +187,7 @@ class Wanted:
                 accept=given.accept,
                 land=given.land,
                 with_secrets=given.with_secrets,
-                template=self.template,
+                schedule=self.schedule,
                 by=by,
                 at=time.time_ns() // 1_000_000,
             )

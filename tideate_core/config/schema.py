@@ -468,6 +468,8 @@ class FleetConfig(_Section):
     """Address of the PostgreSQL database, without a password."""
     password_command: list[str] | None = Field(default=None, min_length=1)
     """Program and arguments; the first line of its output is the database's password; no shell."""
+    secret_command: list[str] | None = Field(default=None, min_length=1)
+    """Program and arguments; the first line of its output is the secret of the workers; no shell."""
     key: str | None = Field(default=None, min_length=1)
     """SSH key file that signs your submissions; None: git's `user.signingKey`."""
     allow: list[str] = Field(default_factory=list)

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from tideate_core.fleet.dev_server import start_server as start_server
     from tideate_core.fleet.legs import State as State
     from tideate_core.fleet.repositories import Repositories as Repositories
+    from tideate_core.fleet.seals import fleet_secret as fleet_secret
     from tideate_core.fleet.submission import (
+        Schedule as Schedule,
         SignedSubmission as SignedSubmission,
         Submission as Submission,
         check_text as check_text,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import RefusedRef, RemoteFailed, SubmissionRefused, TideateError
 from tideate_core.fleet.database import APPLICATION, plain_errors
-from tideate_core.fleet.legs import CONTINUE, START, Leg, LegResult
+from tideate_core.fleet.legs import CONTINUE, START, Leg
 from tideate_core.fleet.queues import enqueue_options
 from tideate_core.fleet.views import MALFORMED
 from tideate_core.git import list_refs
@@ -109,11 +109,16 @@ class AnswerPoller:
         for leg in legs:
             run = leg.workflow_id.rpartition("-")[0]
             if run in answered:
-                begun += await self._begin(address, leg.workflow_id)
+                try:
+                    begun += await self._begin(address, leg.workflow_id)
+                except SubmissionRefused as error:
+                    log.warning("an answer is not read: %s", error)
         return begun
 
     async def _begin(self, address: str, leg_id: str) -> bool:
-        leg, result, queue = await asyncio.to_thread(self._leg, leg_id)
+        shape, output, queue = await asyncio.to_thread(self._leg, leg_id)
+        verified = await self.place.authority.verify(shape)
+        leg, result = verified.leg, self.place.authority.read_result(verified, output)
         inbox = await self.place.inbox(address)
         try:
             refs = await inbox.refs_of(address, leg.run)
@@ -142,15 +147,15 @@ class AnswerPoller:
             return False
         if answer is None:
             return False
-        following = leg.after(result, answer.answer.model_dump(mode="json"))
+        following = self.place.authority.following(verified, result, answer.answer.model_dump(mode="json"))
         await asyncio.to_thread(self._enqueue, leg, following, queue)
         return True
 
-    def _leg(self, leg_id: str) -> tuple[Leg, LegResult, str]:
+    def _leg(self, leg_id: str) -> tuple[object, object, str]:
         with plain_errors():
             (found,) = self.client.list_workflows(workflow_ids=[leg_id])
         leg = leg_of(found)
-        return leg, LegResult.model_validate(found.output), found.queue_name or leg.submission.queue
+        return leg.model_dump(mode="json"), found.output, found.queue_name or leg.submission.queue
 
     def _enqueue(self, leg: Leg, following: Leg, queue: str) -> None:
         with plain_errors():

@@ -20,7 +20,7 @@ from tideate_core.fleet.database import (
     seconds_since_start,
 )
 from tideate_core.fleet.legs import CONTINUE, ENDED, FIRE, RETRIED, START, Leg, State, leg_id
-from tideate_core.fleet.objects import Objects
+from tideate_core.fleet.objects import forget_objects
 from tideate_core.fleet.queues import enqueue_options
 from tideate_core.fleet.schedules import Schedules
 from tideate_core.fleet.submitting import Submitted, submit_all
@@ -37,8 +37,16 @@ if TYPE_CHECKING:
 
 QUIET: Final = 20.0
 """Seconds after a start of the database in which running workers lock their names again."""
+_STATES: Final = {
+    "DELAYED": State.QUEUED,
+    "ENQUEUED": State.QUEUED,
+    "PENDING": State.RUNNING,
+    "CANCELLED": State.CANCELLED,
+}
 _AT_ONCE: Final = 500
 """Runs in one transaction."""
+_ATTEMPTS: Final = 5
+"""Attempts to cancel a run that goes on at the same moment."""
 _LISTED: Final = {"application_name": APPLICATION, "load_input": False}
 
 
@@ -137,22 +145,28 @@ class Fleet:
     # -- controlling ------------------------------------------------------------------------------------
 
     def cancel(self, wanted: str) -> FleetRun:
-        """Cancel a run that has not ended.
+        """Cancel a run that has not ended; a leg that ends it removes its question from the inbox.
 
         :raises FleetError: it has ended.
         """
-        legs = self._legs(wanted, load_input=True)
-        last = legs[-1]
-        view = view_of(legs[0], last)
-        if view.state in (State.QUEUED, State.RUNNING):
-            with plain_errors():
-                self._client.cancel_workflow(last.workflow_id)
-        elif view.state is not State.WAITING:
-            raise FleetError(f"run {view.run[:8]} has ended and cannot be cancelled: it is {view.state}")
-        leg = leg_of(last)
-        if view.state is State.WAITING or leg.asked:  # its question is in the inbox
-            self._begin(leg.cancelling(leg.number + 1), last)
-        return self.show(view.run)
+        for _attempt in range(_ATTEMPTS):
+            legs = self._legs(wanted, load_input=True)
+            last = legs[-1]
+            view = view_of(legs[0], last)
+            if view.state in ENDED:
+                raise FleetError(f"run {view.run[:8]} has ended and cannot be cancelled: it is {view.state}")
+            if view.state is State.WAITING or self._interrupted(last):
+                self._begin(leg_of(last).cancelling(number_of(last) + 1), last)
+                if leg_of(self._legs(view.run, load_input=True)[-1]).cancel:
+                    return self.show(view.run)
+            # it asked or ended, or an answer came, at this moment
+        raise FleetError(f"run {wanted[:8]} goes on faster than it can be cancelled; try again")
+
+    def _interrupted(self, leg: WorkflowStatus) -> bool:
+        with plain_errors():
+            self._client.cancel_workflow(leg.workflow_id)
+            (now,) = self._client.list_workflows(workflow_ids=[leg.workflow_id], **_LISTED)
+        return bool(now.status == "CANCELLED")
 
     def retry(self, wanted: str) -> FleetRun:
         """Retry the last leg of a failed, cancelled, declined or refused run.
@@ -214,7 +228,7 @@ class Fleet:
                 legs = [leg_id(run, 1) for run in runs]
                 later = self._later(runs)
                 legs += [leg.workflow_id for run in runs for leg in later.get(run, [])]
-                Objects(self._engine).forget(runs)
+                forget_objects(self._engine, runs)
                 self._client.delete_workflows(legs, delete_children=True)
         self._prune_times(before)
         return ended

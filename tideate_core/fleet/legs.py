@@ -25,8 +25,6 @@ FIRE: Final = "tideate.fire"
 VERSION: Final = "tideate-1"
 """Application version in DBOS; change it if older workers cannot continue the legs of newer ones."""
 MOST_LEGS: Final = 10_000
-QUESTION: Final = "question"
-"""Name of the event with the open question."""
 
 
 class State(StrEnum):
@@ -77,6 +75,29 @@ class OpenQuestion(_Shape):
         )
 
 
+class SealedAnswer(_Shape):
+    """An answer, as the worker that read and checked it in the inbox left it."""
+
+    n: int = Field(ge=0)
+    """Number of the question."""
+    worked: int = Field(default=0, ge=0)
+    """Seconds that the run has worked until the question."""
+    answer: dict[str, JsonValue]
+    """The answer as it was published."""
+    seal: str = ""
+
+
+class Prepared(_Shape):
+    """Start of a leg on a worker."""
+
+    commit: str = Field(pattern=r"^[0-9a-f]{40,64}$")
+    at: int = Field(ge=0)
+    """Milliseconds since the epoch."""
+    rate: str | None = None
+    """Provider whose rate limits the leg."""
+    seal: str = ""
+
+
 class Leg(_Shape):
     """Input of a leg."""
 
@@ -85,14 +106,12 @@ class Leg(_Shape):
     number: int = Field(default=1, ge=1, le=MOST_LEGS)
     asked: int = Field(default=0, ge=0)
     """Number of the last question."""
-    bundle: str | None = None
-    """Hash of the bundle to begin with; None: begin at the first step."""
-    answer: dict[str, JsonValue] | None = None
-    """The answer to the last question, as it was published."""
+    answer: SealedAnswer | None = None
+    """The answer to the last question."""
     scheduled: str | None = None
     """Time of the schedule that started the run; None: a person submitted it."""
     cancel: bool = False
-    """The leg only cancels the run, and removes its question from the inbox."""
+    """The leg only ends the run: it removes its question from the inbox."""
 
     @classmethod
     def read(cls, shape: object) -> Leg:
@@ -109,10 +128,10 @@ class Leg(_Shape):
         signed = leg.signed.submission
         if leg.run != (signed.fired(leg.scheduled) if leg.scheduled is not None else signed.run):
             raise SubmissionRefused(f"run {leg.run[:8]} is refused: its signature belongs to another run")
-        if signed.template != (leg.scheduled is not None):
+        if (signed.schedule is None) != (leg.scheduled is None):
             why = (
                 "only a schedule may run a template"
-                if signed.template
+                if signed.schedule is not None
                 else "a schedule may only run a template"
             )
             raise SubmissionRefused(f"run {leg.run[:8]} is refused: {why}")
@@ -127,33 +146,26 @@ class Leg(_Shape):
     def id(self) -> str:
         return leg_id(self.run, self.number)
 
-    def after(self, result: LegResult, answer: dict[str, JsonValue]) -> Leg:
-        """Return the next leg, which begins with an answer."""
-        asked = result.asked.n if result.asked else self.asked
-        changes = {"number": self.number + 1, "asked": asked, "bundle": result.bundle, "answer": answer}
-        return self.model_copy(update=changes)
-
     def again(self, number: int, result: LegResult | None) -> Leg:
-        """Return a retry of this leg, which begins at the question that this leg asked, or as this leg did.
+        """Return a retry of this leg: it continues the run from the newest stored bundle.
 
         :param number: number of the new leg.
         """
         changes: dict[str, Any] = {"number": number}
-        if result is not None and result.state is State.WAITING:
-            changes |= {"bundle": result.bundle, "answer": None}
-        elif result is not None and result.state is State.DECLINED:
+        if result is not None and result.state in (State.WAITING, State.DECLINED):
             changes["answer"] = None  # the person is asked again
         return self.model_copy(update=changes)
 
     def cancelling(self, number: int) -> Leg:
-        """Return the leg that cancels the run."""
+        """Return the leg that ends the run."""
         return self.model_copy(update={"number": number, "cancel": True, "asked": self.asked + 1})
 
     def attributes(self) -> dict[str, Any]:
         """Return the summary of the leg for lists."""
         one = self.signed.submission
         shown = {"workflow": one.workflow, "repo": one.repo, "ref": one.ref, "by": one.by}
-        return {**shown, "prompt": one.prompt[:100], "adapter": one.adapter or "", "leg": self.number}
+        about = {"prompt": one.prompt[:100], "adapter": one.adapter or "", "leg": self.number}
+        return {**shown, **about, "cancel": self.cancel}
 
 
 class LegResult(_Shape):
@@ -170,10 +182,16 @@ class LegResult(_Shape):
     files: tuple[str, ...] = ()
     commit: str | None = None
     """Commit that the run began with."""
+    at: int = 0
+    """Start of the leg in milliseconds since the epoch."""
+    worked: int = 0
+    """Seconds that the run has worked in this leg and before."""
     branch: str | None = None
     landed: str | None = None
     """Commit of the pushed branch."""
     worker: str = ""
+    seal: str = ""
+    """Seal of the worker that made the result."""
 
 
 def leg_id(run: str, number: int) -> str:
@@ -183,4 +201,4 @@ def leg_id(run: str, number: int) -> str:
 
 def branch_of(run: str) -> str:
     """Return the branch with the changes of a run."""
-    return f"tideate/{run[:8]}"
+    return f"tideate/{run[:12]}"

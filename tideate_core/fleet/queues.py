@@ -18,7 +18,7 @@ POLLING: Final = 0.5
 
 def enqueue_options(leg: Leg, queue: str) -> EnqueueOptions:
     """Return the DBOS options that enqueue a leg; DBOS enqueues the same leg only once."""
-    options: EnqueueOptions = {
+    return {
         "workflow_name": START if leg.number == 1 else CONTINUE,
         "queue_name": queue,
         "workflow_id": leg.id,
@@ -26,6 +26,3 @@ def enqueue_options(leg: Leg, queue: str) -> EnqueueOptions:
         "attributes": leg.attributes(),
         "application_name": APPLICATION,
     }
-    if leg.submission.timeout is not None:
-        options["workflow_timeout"] = leg.submission.timeout
-    return options

@@ -1,10 +1,9 @@
-"""Repositories of a worker: a mirror for each address, a work tree for each leg, and the pushed branches.
+"""Repositories of a worker: a mirror for each address, checkouts, and the pushed branches.
 
 ::
 
-    STATE/fleet/home/                  an empty repository, so that git uses only the worker's own settings
-    STATE/fleet/mirrors/HASH/          objects of a repository, and the refs of its inbox
-    STATE/fleet/trees/WORKER/RUN-LEG/  a work tree with the objects of its mirror
+    STATE/fleet/home/          an empty repository, so that git uses only the worker's own settings
+    STATE/fleet/mirrors/HASH/  objects of a repository, and the refs of its inbox
 """
 
 from __future__ import annotations
@@ -134,16 +133,18 @@ class Repositories:
         (pushed,) = await change_refs(git, address, [RefChange(ref, commit, ABSENT)])
         if pushed.done:
             return commit
-        if pushed.now and await self._is_ours(git, address, ref, trailer):
+        if pushed.now and await self._is_same(git, address, ref, commit, trailer):
             return pushed.now
         why = pushed.refused or "the branch exists and belongs to another run"
         raise RemoteFailed(f"{label(address)} refuses the branch {branch}: {why}")
 
-    async def _is_ours(self, git: PersonsGit, address: str, ref: str, trailer: str) -> bool:
-        kept = f"{_MIRRORED}landed/{hashlib.sha256(ref.encode()).hexdigest()[:16]}"
+    async def _is_same(self, git: PersonsGit, address: str, ref: str, commit: str, trailer: str) -> bool:
+        """Tell whether a branch has the change of a commit; another leg of the run may have made it."""
+        kept = f"{_MIRRORED}landed/{commit}"
         await fetch_refs(git, address, {ref: kept})
+        ours, theirs = [await git.ask("log", "-1", "--format=%T %P", one) for one in (commit, kept)]
         said = await git.ask("log", "-1", "--format=%B", kept)
-        return trailer in said.decode("utf-8", "replace").splitlines()
+        return ours == theirs and trailer in said.decode("utf-8", "replace").splitlines()
 
 
 def _checked(address: str, commit: str) -> str:
@@ -207,11 +208,14 @@ def _link(source: str, target: str) -> None:
         shutil.copyfile(source, target)
 
 
-async def commit_files(tree: Path, files: Sequence[str], submission: Submission, message: str) -> str | None:
+async def commit_files(
+    tree: Path, files: Sequence[str], submission: Submission, message: str, at: int
+) -> str | None:
     """Commit files on top of the checked-out commit, without moving HEAD; return the commit.
 
-    The same files and submission always give the same commit.
+    The same files, submission and time always give the same commit.
 
+    :param at: time of the commit in milliseconds since the epoch.
     :returns: None if the files are unchanged.
     :raises WorkspaceError: git cannot commit.
     """
@@ -232,13 +236,15 @@ async def commit_files(tree: Path, files: Sequence[str], submission: Submission,
         return None
     text = f"{message.rstrip()}\n\n{TRAILER}: {submission.run}\n"
     arguments = ("commit-tree", made, "-p", base, "-F", "-")
-    done = await _git(repository, *arguments, cwd=tree, given=text.encode(), variables=_author(submission))
+    done = await _git(
+        repository, *arguments, cwd=tree, given=text.encode(), variables=_author(submission, at)
+    )
     return done.decode().strip()
 
 
-def _author(submission: Submission) -> dict[str, str]:
+def _author(submission: Submission, at: int) -> dict[str, str]:
     name, _, mail = submission.by.rpartition(" <")
-    values = {"NAME": name, "EMAIL": mail.rstrip(">"), "DATE": f"@{submission.at // 1000} +0000"}
+    values = {"NAME": name, "EMAIL": mail.rstrip(">"), "DATE": f"@{at // 1000} +0000"}
     return {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in values.items()}
 
 

@@ -7,7 +7,9 @@ import hashlib
 import json
 import re
 import uuid
-from typing import TYPE_CHECKING, Final, Self
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
@@ -16,6 +18,7 @@ from tideate_core.fleet.addresses import check_address
 from tideate_core.process import fingerprint_of, sign_data, signing_key
 from tideate_core.project import expand_home
 from tideate_core.util.escaping import visible
+from tideate_core.workflows import is_workflow_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,6 +31,55 @@ QUEUE: Final = r"[A-Za-z][A-Za-z0-9_.-]{0,60}"
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 LARGEST: Final = 1 << 20
 """Maximum characters of a prompt."""
+_DAY: Final = 86_400_000
+_VALID: Final = 30 * _DAY
+_VALID_SCHEDULE: Final = 365 * _DAY
+"""Milliseconds in which a submission is valid."""
+
+
+class Schedule(BaseModel):
+    """Times of the runs of a template."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1, max_length=200)
+    cron: str = Field(min_length=1, max_length=200)
+    zone: str | None = Field(default=None, max_length=100)
+    """Time zone of the cron expression; None: UTC."""
+
+    @field_validator("name", "cron", "zone")
+    @classmethod
+    def _check_line(cls, text: str | None) -> str | None:
+        return None if text is None else _one_line(text)
+
+    def time_of(self, scheduled: str) -> int | None:
+        """Return a time of this schedule in milliseconds since the epoch; None if it has no such time.
+
+        :param scheduled: the time as `scheduled_time` writes it.
+        """
+        from croniter import CroniterError, croniter  # the library that DBOS reads the expression with
+
+        try:
+            at = datetime.fromisoformat(scheduled)
+            local = at.astimezone(ZoneInfo(self.zone) if self.zone else UTC)
+            # without its own precision, it matches all seconds of a minute
+            if not croniter.match(self.cron, local, second_at_beginning=True, precision_in_seconds=1):
+                return None
+        except (CroniterError, ZoneInfoNotFoundError, ValueError, OverflowError):
+            return None
+        return int(at.timestamp() * 1000) if scheduled == scheduled_time(at) else None
+
+
+def scheduled_time(at: datetime) -> str:
+    """Return the one form of a time of a schedule."""
+    return at.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _one_line(text: str) -> str:
+    check_text(text)
+    if not text.isprintable():
+        raise ValueError("give one line without control characters")
+    return text
 
 
 def check_text(text: str) -> None:
@@ -58,6 +110,7 @@ class Submission(BaseModel):
     run: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern=r"^[0-9a-f]{32}$")
     """Id of the run; for a template, the id from which the ids of its runs derive."""
     workflow: str = Field(min_length=1, max_length=200)
+    """Name of a workflow, never a path."""
     prompt: str = Field(default="", max_length=LARGEST)
     inputs: dict[str, JsonValue] = Field(default_factory=dict)
     repo: str = Field(min_length=1, max_length=2000)
@@ -74,15 +127,29 @@ class Submission(BaseModel):
     priority: int = Field(default=100, ge=1, le=1_000_000)
     """Smaller numbers run first."""
     timeout: int | None = Field(default=None, ge=1, le=30 * 86_400)
-    """Maximum seconds of each leg, after which the run is cancelled; None: no limit."""
+    """Maximum seconds that the run works, without the time in which it waits; None: no limit."""
     by: str = Field(min_length=1, max_length=300)
     """Author of the run's commits, as `NAME <ADDRESS>`."""
     with_secrets: bool = False
     """Prompt and inputs may hold secrets, which bundles then include."""
     at: int = Field(ge=0, lt=1 << 43)
     """Time of the submission in milliseconds since the epoch."""
-    template: bool = False
-    """The submission describes the runs of a schedule and is not a run itself."""
+    schedule: Schedule | None = None
+    """The submission describes the runs of this schedule and is not a run itself."""
+    expires: int = Field(default_factory=lambda data: _expiry(data), ge=0, lt=1 << 43)
+    """Time after which no leg of the run begins to work. Default: 30 days, of a schedule a year."""
+
+    @field_validator("workflow")
+    @classmethod
+    def _check_workflow(cls, name: str) -> str:
+        if is_workflow_path(name) or name.startswith("~"):
+            raise ValueError("give the name of a workflow that the workers have, not a path")
+        return _one_line(name)
+
+    @field_validator("adapter")
+    @classmethod
+    def _check_adapter(cls, adapter: str | None) -> str | None:
+        return None if adapter is None else _one_line(adapter)
 
     @field_validator("workflow", "prompt", "inputs", "repo", "ref", "adapter", "by")
     @classmethod
@@ -94,21 +161,21 @@ class Submission(BaseModel):
     @field_validator("repo")
     @classmethod
     def _check_repository(cls, repo: str) -> str:
-        return check_address(repo)
+        return _one_line(check_address(repo))
 
     @field_validator("ref")
     @classmethod
     def _check_ref(cls, ref: str) -> str:
         if not _REF.fullmatch(ref) or ".." in ref:
             raise ValueError("give a branch, a tag or HEAD")
-        return ref
+        return _one_line(ref)
 
     @field_validator("by")
     @classmethod
     def _check_author(cls, by: str) -> str:
         if not re.fullmatch(r"[^<>\n\0]+ <[^<>\s\0]+>", by):
             raise ValueError("give NAME <ADDRESS>")
-        return by
+        return _one_line(by)
 
     def canonical(self) -> bytes:
         """Return the signed bytes: JSON with sorted keys."""
@@ -116,12 +183,22 @@ class Submission(BaseModel):
         text = json.dumps(shape, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return text.encode("ascii")
 
+    def digest(self) -> str:
+        """Return the digest of the signed bytes."""
+        return hashlib.sha256(self.canonical()).hexdigest()
+
     def fired(self, at: str) -> str:
         """Return the id of a template's run.
 
         :param at: the scheduled time; the same time always gives the same id.
         """
         return hashlib.sha256(f"{self.run} {at}".encode()).hexdigest()[:32]
+
+
+def _expiry(data: dict[str, Any]) -> int:
+    # a field before it may be invalid, and then missing
+    valid = _VALID if data.get("schedule") is None else _VALID_SCHEDULE
+    return min(int(data.get("at", 0)) + valid, (1 << 43) - 1)
 
 
 class SignedSubmission(BaseModel):

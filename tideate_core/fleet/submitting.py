@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tideate_core.fleet.submission import SignedSubmission, Submission
 
-_OF_ITS_TIME: Final = {"at", "commit"}
+_OF_ITS_TIME: Final = {"at", "commit", "expires"}
 """Fields that differ when the same submission is repeated."""
 _AT_ONCE: Final = 500
 

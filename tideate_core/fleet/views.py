@@ -103,7 +103,7 @@ def view_of(first: WorkflowStatus, last: WorkflowStatus) -> FleetRun:
     shown = told or _Attributes()
     return FleetRun(
         run=run_of(first),
-        state=result.state if result else _STATES.get(last.status, State.FAILED),
+        state=result.state if result else _state(last),
         **shown.model_dump(),
         legs=number_of(last),
         queue=last.queue_name or "",
@@ -114,6 +114,13 @@ def view_of(first: WorkflowStatus, last: WorkflowStatus) -> FleetRun:
         message=MALFORMED if told is None else _message(last, result),
         branch=result.branch if result else None,
     )
+
+
+def _state(last: WorkflowStatus) -> State:
+    attributes = last.attributes
+    if isinstance(attributes, dict) and attributes.get("cancel") is True and last.status in _STATES:
+        return State.CANCELLED  # its question may still be in the inbox
+    return _STATES.get(last.status, State.FAILED)
 
 
 def _message(last: WorkflowStatus, result: LegResult | None) -> str:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import FleetError, InvalidInput
+from tideate_core.fleet.authority import Authority
 from tideate_core.fleet.database import APPLICATION, ROLES, NameLock, open_client, open_engine, plain_errors
 from tideate_core.fleet.legs import VERSION
 from tideate_core.fleet.objects import Objects
+from tideate_core.fleet.seals import Seals
 from tideate_core.fleet.serializing import json_serializer
 from tideate_core.fleet.submission import QUEUE
 from tideate_core.project import state_dir
@@ -77,13 +79,20 @@ def dbos_config(url: str, options: WorkerOptions) -> DBOSConfig:
 class Worker:
     """A running worker.
 
+    :param secret: the secret of the fleet's workers.
     :param tell: called with messages for the person.
     """
 
     def __init__(
-        self, config: Config, url: str, options: WorkerOptions, tell: Callable[[str], object]
+        self,
+        config: Config,
+        url: str,
+        secret: str,
+        options: WorkerOptions,
+        tell: Callable[[str], object],
     ) -> None:
         self._config = config
+        self._authority = Authority(config.fleet.allow, options.queue, Seals.of(secret))
         self._url = url
         self._options = options
         self._tell = tell
@@ -117,9 +126,11 @@ class Worker:
 
         folder = state_dir() / "fleet"
         make_private_directory(folder)
-        objects = Objects(self._engine)
+        objects = Objects(self._engine, self._authority)
         objects.create()
-        return Workplace(self._options.name, self._config, folder, objects, self._options.concurrency)
+        return Workplace(
+            self._options.name, self._config, folder, objects, self._authority, self._options.concurrency
+        )
 
     def _launch(self, place: Workplace) -> None:
         from dbos import DBOS

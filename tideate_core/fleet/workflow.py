@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from dbos import DBOS
+from dbos import DBOS, PortableWorkflowError
 
-from tideate_core.errors import CommitGone, SubmissionRefused, TideateError
-from tideate_core.fleet.legs import CONTINUE, FIRE, QUESTION, START, Leg, LegResult, State, branch_of
+from tideate_core.errors import CommitGone, SubmissionRefused, TideateError, WorkspaceError
+from tideate_core.fleet.legs import CONTINUE, FIRE, START, Leg, LegResult, State
 from tideate_core.fleet.queues import enqueue_options
 from tideate_core.fleet.rates import rated_provider, register_permits, wait_for_permit
-from tideate_core.fleet.submission import SignedSubmission
+from tideate_core.fleet.submission import SignedSubmission, scheduled_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from tideate_core.fleet.workplace import Workplace
 
 Shape = dict[str, Any]
+_Step: TypeAlias = "Callable[..., Awaitable[Any]]"
 ATTEMPTS: Final = 8
 """Maximum attempts of a DBOS step, for example one that cannot reach a repository."""
 _LONGEST: Final = 500
@@ -34,6 +37,22 @@ def _may_pass(error: BaseException) -> bool:
     if isinstance(error, SubmissionRefused | CommitGone):
         return False
     return isinstance(error, TideateError | SQLAlchemyError | OSError)
+
+
+def _told(place: Workplace, step: _Step) -> _Step:
+    """Return a step whose errors, which DBOS stores, do not have the paths of the worker."""
+
+    @wraps(step)
+    async def run(*arguments: Any) -> Any:
+        try:
+            return await step(*arguments)
+        except TideateError as error:
+            error.args = tuple(place.told(one) if isinstance(one, str) else one for one in error.args)
+            raise
+        except OSError as error:
+            raise WorkspaceError(place.told(str(error))) from None
+
+    return run
 
 
 _RETRIES: Final[Shape] = {
@@ -57,35 +76,46 @@ class _Steps:
 
 
 def _make_steps(place: Workplace) -> _Steps:
-    @DBOS.step(name="prepare", **_RETRIES)
+    """Return the steps; each trusts only the signature of the leg and the seals of workers."""
+    authority = place.authority
+
     async def prepare(shape: Shape) -> Shape:
-        try:
-            leg = Leg.read(shape)
-            commit = await place.prepare(leg)
-        except SubmissionRefused as error:
-            refused = LegResult(state=State.REFUSED, message=str(error), error_code=error.code)
-            return {"refused": refused.model_dump(mode="json")}
-        return {"commit": commit, "rate": rated_provider(leg.submission, place.config)}
+        leg = await authority.verify(shape, works=True)
+        rate = rated_provider(leg.submission, place.config)
+        return (await place.prepare(leg, rate)).model_dump(mode="json")
 
-    @DBOS.step(name="advance", preemptible=True, **_RETRIES)
-    async def advance(shape: Shape, commit: str) -> Shape:
-        return (await place.advance(Leg.read(shape), commit)).model_dump(mode="json")
+    async def advance(shape: Shape, prepared: Shape) -> Shape:
+        leg = await authority.verify(shape, works=True)
+        result = await place.advance(leg, authority.read_start(leg, prepared))
+        return authority.seal_result(leg, result)
 
-    @DBOS.step(name="ask", **_RETRIES)
-    async def ask(shape: Shape, result: Shape) -> None:
-        leg = Leg.read(shape)
-        await place.ask(leg, LegResult.model_validate(result))
-        await DBOS.update_workflow_attributes_async(leg.id, {"waiting": True}, merge=True)
+    async def ask(shape: Shape, shown: Shape) -> None:
+        leg = await authority.verify(shape)
+        await place.ask(leg, authority.read_result(leg, shown))
+        if await _is_cancelled(leg.leg.id):  # its end may have looked before the question was there
+            await place.withdraw(leg)
+        await DBOS.update_workflow_attributes_async(leg.leg.id, {"waiting": True}, merge=True)
 
-    @DBOS.step(name="land", **_RETRIES)
-    async def land(shape: Shape, result: Shape) -> str | None:
-        return await place.land(Leg.read(shape), LegResult.model_validate(result))
+    async def land(shape: Shape, shown: Shape) -> Shape:
+        leg = await authority.verify(shape)
+        result = authority.read_result(leg, shown)
+        landed = await place.land(leg, result, partial(_is_cancelled, leg.leg.id))
+        return authority.seal_result(leg, landed)
 
-    @DBOS.step(name="finish", **_RETRIES)
-    async def finish(shape: Shape, result: Shape) -> None:
-        await place.finish(Leg.read(shape), LegResult.model_validate(result))
+    async def finish(shape: Shape, shown: Shape | None) -> None:
+        leg = await authority.verify(shape)
+        await place.finish(leg, None if shown is None else authority.read_result(leg, shown))
 
-    return _Steps(prepare, advance, ask, land, finish)
+    steps = [
+        DBOS.step(name=one.__name__, preemptible=one is advance, **_RETRIES)(_told(place, one))
+        for one in (prepare, advance, ask, land, finish)
+    ]
+    return _Steps(*steps)
+
+
+async def _is_cancelled(leg: str) -> bool:
+    status = await DBOS.get_workflow_status_async(leg)
+    return status is not None and status.status == "CANCELLED"
 
 
 def _cause(error: Exception) -> tuple[str, str]:
@@ -93,41 +123,43 @@ def _cause(error: Exception) -> tuple[str, str]:
     errors: list[Exception] = getattr(error, "errors", None) or [error]
     last = errors[-1]
     words = str(getattr(last, "orig", None) or last).partition("\n")[0][:_LONGEST]
-    return words or type(last).__name__, last.code if isinstance(last, TideateError) else type(last).__name__
+    # an error that DBOS read from a row, after a crash, has only a name
+    code = last.name if isinstance(last, PortableWorkflowError) else type(last).__name__
+    return words or code, code
 
 
 def _make_leg(place: Workplace) -> Callable[[Shape], Awaitable[Shape]]:
     steps = _make_steps(place)
 
     async def run_leg(shape: Shape) -> Shape:
+        if shape.get("cancel"):
+            await steps.finish(shape, None)
+            return LegResult(state=State.CANCELLED, worker=place.name).model_dump(mode="json")
         prepared: Shape = await steps.prepare(shape)
-        if "refused" in prepared:
-            return prepared["refused"]  # type: ignore[no-any-return]
-        if shape["cancel"]:
-            cancelled = LegResult(state=State.CANCELLED).model_dump(mode="json")
-            await steps.finish(shape, cancelled)
-            return cancelled
-        if prepared["rate"] is not None:
+        if prepared.get("rate") is not None:
             await wait_for_permit(Leg.read(shape), prepared["rate"])
-        shown: Shape = await steps.advance(shape, prepared["commit"])
+        shown: Shape = await steps.advance(shape, prepared)
         result = LegResult.model_validate(shown)
-        if result.state is State.WAITING and result.asked is not None:
+        if result.state is State.WAITING:
             await steps.ask(shape, shown)
-            await DBOS.set_event_async(QUESTION, result.asked.model_dump(mode="json"))
         elif result.state is State.COMPLETED and result.files and shape["signed"]["submission"]["land"]:
-            landed = await steps.land(shape, shown)
-            branch = None if landed is None else branch_of(shape["run"])
-            result = result.model_copy(update={"landed": landed, "branch": branch})
+            shown = await steps.land(shape, shown)
         await steps.finish(shape, shown)
-        return result.model_dump(mode="json")
+        return shown
 
     async def leg(shape: Shape) -> Shape:
         try:
             return await run_leg(shape)
         except Exception as error:  # noqa: BLE001 any error of a DBOS step fails the leg
             words, code = _cause(error)
-            failed = LegResult(state=State.FAILED, message=words, error_code=code, worker=place.name)
-            return failed.model_dump(mode="json")
+        state = State.REFUSED if code == SubmissionRefused.__name__ else State.FAILED
+        try:
+            await steps.finish(shape, None)
+        except Exception as error:  # noqa: BLE001 the first error is told
+            if state is State.FAILED:
+                words = f"{words}; its question may still be in the inbox: {_cause(error)[0]}"
+        failed = LegResult(state=state, message=place.told(words), error_code=code, worker=place.name)
+        return failed.model_dump(mode="json")
 
     return leg
 
@@ -147,7 +179,7 @@ def register_workflows(place: Workplace) -> None:
 
     @DBOS.workflow(name=FIRE, max_recovery_attempts=_RECOVERIES)
     async def fire(scheduled: Any, context: Any) -> str:
-        at = str(scheduled)
+        at = scheduled_time(datetime.fromisoformat(str(scheduled)))
         signed = SignedSubmission.read(context["signed"])
         fired = Leg(signed=signed, run=signed.submission.fired(at), scheduled=at)
         options = enqueue_options(fired, context["queue"])

@@ -44,7 +44,9 @@ def create(
     json: Json = False,
 ) -> int:
     """Create a schedule; each of its runs begins with the commit that REF has at that time."""
-    wanted = Wanted(workflow, prompt_of(prompt), options, template=True)
+    from tideate_core.fleet import Schedule
+
+    wanted = Wanted(workflow, prompt_of(prompt), options, schedule=Schedule(name=name, cron=cron, zone=zone))
     (signed,) = wanted.signed()
     with opened_fleet() as fleet:
         first = fleet.schedules.create(name, cron, zone, signed)

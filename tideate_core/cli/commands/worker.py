@@ -62,9 +62,10 @@ def worker(
 
 async def _work(options: WorkerOptions, *, dev: bool) -> int:
     from tideate_core import config
-    from tideate_core.fleet import Worker, database_url, start_server
+    from tideate_core.fleet import Worker, database_url, fleet_secret, start_server
 
     loaded = await asyncio.to_thread(config.load_config, None)
+    secret = await fleet_secret(loaded.config.fleet, dev=dev)
     server = None
     if dev:
         url, server = await asyncio.to_thread(start_server)
@@ -77,7 +78,7 @@ async def _work(options: WorkerOptions, *, dev: bool) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     try:
-        await Worker(loaded.config, url, options, note).serve(stop)
+        await Worker(loaded.config, url, secret, options, note).serve(stop)
     finally:
         if server is not None:
             await asyncio.to_thread(server.cleanup)
