@@ -153,7 +153,7 @@ def test_a_worker_survives_pickled_inputs_and_steps(site: Site, tmp_path: Path) 
         )
         connection.execute(
             "INSERT INTO dbos.operation_outputs (workflow_uuid, function_id, function_name, output, "
-            "serialization) VALUES (%s, 1, 'prepare', %s, 'py_pickle')",
+            "serialization) VALUES (%s, 1, 'finish', %s, 'py_pickle')",
             (forged, Hostile(mark).pickled()),
         )
     run = site.submit(*APPLY, "--repo", address)

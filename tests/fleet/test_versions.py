@@ -39,5 +39,5 @@ def test_a_leg_of_another_version_tells_how_to_continue_its_run(site: Site) -> N
     assert "version tideate-0" in eventually(lambda: refusal(site, "first"))
     site.json("fleet", "cancel", run)
     site.json("fleet", "retry", run)
-    assert site.wait_for(run, "waiting")["legs"] == 2
+    assert site.wait_for(run, "waiting")["legs"] == 3
     assert worker.stop() == 0
