@@ -622,7 +622,7 @@ async def waiting_questions(
 ) -> list[tuple[RunRefs, FetchedQuestion | str]]:
     """Return the questions of fetched runs, or the reason if a question is invalid."""
     found: list[tuple[RunRefs, FetchedQuestion | str]] = []
-    for refs in [*fetched.runs.values()][:MOST_RUNS]:
+    for refs in fetched.runs.values():
         try:
             found.append((refs, await inbox.question(refs)))
         except RefusedRef as error:
