@@ -411,3 +411,14 @@ async def test_a_refused_mark_is_no_mark_of_another_job(office: Office) -> None:
     inbox, refs, asked = await two.see()
     with pytest.raises(RemoteFailed, match=r"refuses the mark: .*protected"):
         await inbox.take("origin", refs, asked, again=True)
+
+
+@pytest.mark.parametrize("mark", [{"n": 2}, {"run": "f" * 32}, {"ended": "yes"}, {"by": 1}])
+async def test_an_invalid_mark_is_a_mark_and_ends_no_run(office: Office, mark: dict[str, object]) -> None:
+    await office.desk("Ci").publish()
+    told = {"format": 1, "run": RUN, "n": 1, "by": "Eve", "at": 1, "nonce": "0" * 32, "ended": True, **mark}
+    office.forge(TAKEN_REF, {"taken.json": json.dumps(told).encode()})
+    inbox, refs, asked = await office.desk().see()
+    found = await inbox.mark(refs, asked.question.n)
+    assert found is not None
+    assert (found.by, found.at, found.ended) == ("an invalid mark", 0, False)

@@ -54,7 +54,7 @@ class WaitingRun:
     taken_by: str | None = None
     """Who continues the run after this question, or began to and failed."""
     taken_at: int | None = None
-    """Milliseconds since the epoch."""
+    """Milliseconds since the epoch; None if the mark is invalid."""
 
     @property
     def invalid(self) -> bool:
@@ -314,7 +314,7 @@ async def _waiting(inbox: Inbox, remote: str, fetched: RemoteInbox) -> list[Wait
                 await inbox.answered_by(refs, question.n),
                 refs.commit,
                 mark.by if mark else None,
-                mark.at if mark else None,
+                (mark.at or None) if mark else None,
             )
         )
     return found

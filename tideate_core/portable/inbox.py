@@ -466,9 +466,12 @@ class Inbox:
         if (commit := refs.taken.get(n)) is None:
             return None
         try:
-            return await self._read_mark(refs.space, commit)
+            mark = await self._read_mark(refs.space, commit)
         except RefusedRef:
+            mark = None
+        if mark is None or (mark.run, mark.n) != (refs.run, n):
             return Taken(run=refs.run, n=n, by="an invalid mark", at=0)
+        return mark
 
     async def _read_mark(self, space: Namespace, commit: str) -> Taken:
         parents = _most_parents(space)
