@@ -155,8 +155,9 @@ def test_links_of_a_document_beside_the_site_lead_to_files(document: Path) -> No
         assert (document.parent / name).exists(), name
 
 
-def test_the_overview_links_every_page_of_the_site() -> None:
+def test_the_site_has_a_page_once_and_the_overview_links_it() -> None:
     targets = re.findall(r"^ +- .*: (\S+\.md)$", (REPOSITORY / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert len(targets) == len(set(targets))
     overview = reference.with_links((DOCS / "index.md").read_text(encoding="utf-8"), "index.md")
     assert [page for page in targets if page != "index.md" and f"]({page})" not in overview] == []
     assert "](docs/index.md)" in (REPOSITORY / "README.md").read_text(encoding="utf-8")

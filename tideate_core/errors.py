@@ -23,7 +23,8 @@
     │   ├── UnusableAnswer           a model's answer contains no usable edit
     │   ├── RollbackConflict         later changes prevent a rollback
     │   ├── RemoteFailed             git cannot reach a remote, or the remote refuses a ref
-    │   ├── CommitGone               a remote no longer has the commit that a run begins with
+    │   │   ├── CommitGone           a remote no longer has the commit that a run begins with
+    │   │   └── TransferTooLarge     a remote sends more than the limit
     │   ├── RefusedRef               a fetched run or answer is invalid, or its signature does not count
     │   ├── ScratchUnavailable       a scratch copy cannot be created, or is gone
     │   ├── SessionNotFound          no guarded session has this id
@@ -200,6 +201,10 @@ class RemoteFailed(WorkspaceError):
 
 class CommitGone(RemoteFailed):
     """A remote no longer has the commit that a run begins with."""
+
+
+class TransferTooLarge(RemoteFailed):
+    """A remote sends more than `[inbox] max_fetch_mib`; nothing of it was kept."""
 
 
 class RefusedRef(WorkspaceError):

@@ -90,6 +90,7 @@ M.schema = {
   { key = 'inbox.refs', type = 'string', default = 'auto', values = { 'auto', 'refs', 'branches' }, help = 'Where to publish runs: below `refs/tideate`, as branches `tideate/…`, or as branches if the remote refuses other refs. Only your own `config.toml` can set the `inbox` options.' },
   { key = 'inbox.sign', type = 'boolean', default = false, help = 'Whether to sign runs and answers with `user.signingKey` even if `commit.gpgSign` is off.' },
   { key = 'inbox.allow', type = 'list', default = {}, help = 'Fingerprints of SSH keys (`SHA256:…`) and OpenPGP keys (`0x…`), or e-mail addresses, whose signatures count for runs and answers. By default, runs and answers need no signature.' },
+  { key = 'inbox.max_fetch_mib', type = 'number', default = 512, help = 'Largest fetch of the inbox, in MiB; nothing of a larger one is kept.' },
   { key = 'fleet.database', type = 'string', help = 'Address of the PostgreSQL database of a fleet, without a password. Only your own `config.toml` can set the `fleet` options.' },
   { key = 'fleet.password_command', type = 'list', help = "Program and arguments that print the database's password." },
   { key = 'fleet.key', type = 'string', help = 'File of the SSH key that signs your submissions. By default it is `user.signingKey` of git.' },

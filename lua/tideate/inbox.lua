@@ -268,6 +268,8 @@ function M.continue_here(one, folder)
       about = 'inbox',
       doing = 'continue',
       message = require('tideate.ui.inbox_words').opening(one, result.taken),
+      details = ('```text\n%s\n```'):format(table.concat(result.facts, '\n')),
+      expanded = true,
       cautious = result.taken,
     }, function()
       continue(result.taken)

@@ -174,6 +174,14 @@ def test_a_run_continues_here_and_lands_in_this_clone(ana: Editor, job: Job, ser
     ana.feed("a")
     ana.wait_screen("Open the run edit")
     wait_focused(ana)
+    shown = "\n".join(ana.lines())
+    for fact in (
+        f"run       {run} of edit, waits",
+        "in the project",
+        "in this repository",
+        "answered  Ana <",
+    ):
+        assert fact in shown, shown
     ana.feed("y")
     ana.wait_for(lambda: ana.read("shop.py") != SHOP, "the changes are written here")
     ended(ana)

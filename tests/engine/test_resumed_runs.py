@@ -11,7 +11,7 @@ import pytest
 
 from tests.engine.test_loop import graph, passing, step
 from tests.harness.front import LIMIT, no
-from tideate_core.adapters import Conversation, Prompt, UserMessage
+from tideate_core.adapters import AdapterPool, Conversation, Prompt, UserMessage
 from tideate_core.config import Config
 from tideate_core.engine import EventName, said_in_step
 from tideate_core.engine.loop import TaskExecutor
@@ -471,10 +471,44 @@ async def test_what_runs_within_a_run_that_was_taken_over_is_left_and_not_cancel
 async def test_a_run_whose_adapter_is_gone_waits_for_another(bench: Bench) -> None:
     graph(bench, {"a": Stop(bench)}, step("a"))
     left = await bench.run("g")
-    without = bench.make_runner(Config.model_validate({"adapter": "nope", "adapters": {}}))
-    with pytest.raises(UnknownAdapter):
+    config = Config.model_validate({"adapter": "other", "adapters": {"other": bench.config.adapters["fake"]}})
+    without = bench.make_runner(config)
+    without.adapters = AdapterPool(config)
+    with pytest.raises(UnknownAdapter, match="works with the model fake, which this machine does not have"):
         await without.resume_run(left.execution_id)
-    assert (await taken_up(bench, left)).ok
+    assert (await without.resume_run(left.execution_id, adapter="other")).ok
+    reader = (await without.store()).reader()
+    began = await asyncio.to_thread(reader.last_event, left.execution_id, EventName.WORKFLOW_RESTORED.value)
+    assert began is not None
+    assert began.data["adapter"] == "other"
+
+
+@pytest.mark.parametrize("stops", ["before", "within"])
+@pytest.mark.parametrize("chosen", [None, "other"])
+async def test_runs_within_a_resumed_run_have_its_model(bench: Bench, chosen: str | None, stops: str) -> None:
+    """The machine that continues has another default model."""
+
+    async def done(_step: StepContext) -> str:
+        return "done"
+
+    stop = Stop(bench)
+    bench.register("inner", {"a": stop if stops == "within" else done})
+    graph(
+        bench,
+        {"a": stop if stops == "before" else done},
+        step("a"),
+        {"id": "nested", "workflow": "inner", "dependencies": ["a"]},
+    )
+    left = await bench.run("g")
+    own = bench.config.adapters["fake"]
+    elsewhere = Config.model_validate({"adapter": "other", "adapters": {"fake": own, "other": own}})
+    runner = bench.make_runner(elsewhere)
+    runner.adapters = AdapterPool(elsewhere)
+    bench.front.events.clear()
+    assert (await runner.resume_run(left.execution_id, adapter=chosen)).ok
+    begins = (EventName.WORKFLOW_STARTED, EventName.WORKFLOW_RESTORED)
+    used = [data["adapter"] for name in begins for data in bench.front.data(name)]
+    assert used == [chosen or "fake"] * 2
 
 
 async def test_a_run_is_left_while_the_run_within_it_cannot_be_taken_up(bench: Bench) -> None:

@@ -30,17 +30,18 @@ def ready(site: Site) -> Site:
         (("--repo", "http://127.0.0.1:1/r"), 1, "cannot be read"),
         (("--repo", "ADDRESS", "--ref", "nosuch"), 1, "no branch and no tag nosuch"),
         (("--repo", "."), 2, "the URL or the absolute path"),
-        (("--repo", "http://token@127.0.0.1:1/r"), 2, "without a user name"),
+        (("--repo", "http://s3cret@127.0.0.1:1/r"), 2, "without a user name"),
     ],
 )
 def test_an_unusable_repository_is_one_plain_error(
     site: Site, place: tuple[str, ...], status: int, said: str
 ) -> None:
-    words = [word.replace("ADDRESS", site.remote("one")) for word in place]
+    address = site.remote("one")
+    words = [word.replace("ADDRESS", address) for word in place]
     done = site.run("submit", "ask", "hello", *words)
     assert (done.returncode, done.stdout) == (status, "")
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") <= 2
-    assert said in done.stderr and "token" not in done.stderr
+    assert said in done.stderr and "s3cret" not in done.stderr
     shape = json.loads(site.run("submit", "ask", "hello", *words, "--json").stdout)
     assert said in shape["error"]
 

@@ -70,7 +70,9 @@ def bare_run(
         store=store,
     )
     request = request or RunRequest(name="w")
-    past = SimpleNamespace(memos=memos, agents=(), checkpoints=(), moves=0, attempts={}, running=frozenset())
+    past = SimpleNamespace(
+        memos=memos, agents=(), checkpoints=(), moves=0, attempts={}, running=frozenset(), adapter=None
+    )
     run = Run(cast("Any", runner), request, recorded=cast("Any", past) if memos else None)
     run.definition = definition or WorkflowDefinition.chain("w", ["a"])
     run.registration = cast("Any", SimpleNamespace(definition=run.definition, handlers={}, source="file"))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.portable.inbox_bench import FILE, RUN, asking, git, office
 from tideate_core.app import list_inbox
-from tideate_core.errors import InvalidInput, RefusedRef, RemoteFailed
+from tideate_core.errors import InvalidInput, RefusedRef, RemoteFailed, TransferTooLarge, WorkspaceError
 from tideate_core.git import sealed
-from tideate_core.portable import Question, inbox
+from tideate_core.portable import Question, inbox, inbox_git
+from tideate_core.util.file_locks import try_lock
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
@@ -148,7 +151,7 @@ async def test_an_invalid_question_does_not_hide_the_others(office: Office) -> N
     assert not found[RUN].invalid
 
 
-async def test_an_invalid_answer_is_refused_and_names_its_author(office: Office) -> None:
+async def test_an_invalid_answer_is_refused_and_counts_as_none(office: Office) -> None:
     ci = office.desk("Ci")
     await ci.publish()
     for data in (b"{", b"{}", b'{"format": 2}', b"x" * 10):
@@ -156,7 +159,7 @@ async def test_an_invalid_answer_is_refused_and_names_its_author(office: Office)
         inbox_, refs, asked = await ci.see()
         with pytest.raises(RefusedRef, match="the published answer is invalid"):
             await inbox_.answer(refs, asked)
-    assert await inbox_.answered_by(refs, 1) == "m@x.example <m@x.example>"
+    assert await inbox_.counted(refs, asked) is None
 
 
 async def test_an_answer_cannot_claim_another_policy(office: Office) -> None:
@@ -286,3 +289,130 @@ async def test_a_remote_within_the_project_is_refused(office: Office) -> None:
     with pytest.raises(RemoteFailed, match="within the project"):
         await desk.publish()
     assert not ran.exists()
+
+
+def write_refs(office: Office, names: list[str], commit: str) -> None:
+    """Point many refs of the remote at a commit, as anyone with access can."""
+    git(
+        office.remote,
+        "update-ref",
+        "--stdin",
+        given="".join(f"create {n} {commit}\n" for n in names).encode(),
+    )
+    git(office.remote, "pack-refs", "--all")
+
+
+@pytest.mark.slow
+async def test_hundreds_of_forged_answers_leave_the_genuine_one_usable(office: Office) -> None:
+    ci, ana = office.desk("Ci"), office.desk()
+    await ci.publish()
+    forged = office.forge("refs/heads/x", {"answer.json": b"{}"})
+    many = [f"refs/tideate/{kind}/{RUN}/{n}" for kind in ("answers", "taken") for n in range(2, 400)]
+    write_refs(office, [*many, f"refs/tideate/answers/{RUN}/99999"], forged)
+    inbox_, refs, asked = await ana.see()
+    assert await inbox_.send("origin", asked, Decision(True)) is None
+    inbox_, refs, asked = await ci.see()
+    assert await inbox_.answer(refs, asked) is not None
+    assert "797 refs answer questions that it has not asked" in refs.notices(1)[0]
+    objects = await ci.objects()
+    with pytest.raises(WorkspaceError):  # none of the others is fetched
+        await (await inbox_git(ci.root, ci.private)).ask("cat-file", "-e", forged)
+    assert not list(objects.glob("refs/**/*[0-9]"))
+    # the next question gets the first free number, which no forger can use up
+    await inbox_.take("origin", refs, asked, again=False)
+    assert (await ci.publish(asking("the next"))).question.n == 400
+    told: list[str] = []
+    (one,) = await list_inbox(ana.root, note=told.append)
+    assert (one.n, one.answered_by) == (400, None)
+    assert "1 refs answer" in told[0]
+    await inbox_.remove("origin", await inbox_.find("origin", RUN))
+    await inbox_.prune("origin", [])
+    assert [*office.refs()] == ["refs/heads/main", "refs/heads/x"]
+
+
+async def test_no_number_is_left_for_a_question(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    ci = office.desk("Ci")
+    await ci.publish()
+    monkeypatch.setattr(inbox, "LAST", 3)
+    forged = office.forge("refs/heads/x", {"answer.json": b"{}"})
+    write_refs(office, [f"refs/tideate/answers/{RUN}/{n}" for n in (1, 2, 3)], forged)
+    with pytest.raises(RefusedRef, match="has answers to all questions"):
+        await ci.publish(asking("the next"))
+
+
+async def test_an_answer_that_does_not_count_is_replaced(office: Office) -> None:
+    ci, ana = office.desk("Ci"), office.desk()
+    await ci.publish()
+    office.forge(ANSWER_REF, {"answer.json": b"{}"})
+    (one,) = await list_inbox(ana.root)
+    assert one.answered_by is None
+    inbox_, refs, asked = await ci.see()
+    with pytest.raises(RefusedRef, match=f"`tideate inbox answer {RUN[:8]}` replaces it"):
+        await inbox_.answer(refs, asked)
+    inbox_, _, asked = await ana.see()
+    assert await inbox_.send("origin", asked, Decision(True)) is None
+    inbox_, refs, asked = await ci.see()
+    assert await inbox_.answer(refs, asked) is not None
+    # an answer that counts stays
+    first = await (await office.desk("Bob").inbox()).send("origin", asked, Decision(False))
+    assert first is not None
+    assert first.by.startswith("Ana")
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.slow
+async def test_a_huge_file_is_not_kept_and_never_takes_more_space_than_allowed(office: Office) -> None:
+    """200 MiB that do not compress; git itself is watched by the system while it writes."""
+    office.forge(RUN_REF, {"question.json": question(), "bundle": random.Random(1).randbytes(200 * MIB)})
+    desk = office.desk()
+    desk.config = desk.config.model_copy(update={"max_fetch_mib": 1})
+    with pytest.raises(TransferTooLarge, match=r"more than 1\.0 MiB, so nothing was kept"):
+        await desk.see()
+    place = await desk.objects()
+    assert sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) < 100_000
+    assert not [*(place / "incoming").iterdir()]
+
+
+async def test_a_run_that_is_too_large_does_not_hide_the_others(office: Office) -> None:
+    other = "f" * 32
+    office.forge(f"refs/tideate/runs/{other}", {"bundle": random.Random(1).randbytes(3 * MIB)})
+    made = await office.desk("Ci").publish(bundle=random.Random(2).randbytes(MIB // 2))
+    desk = office.desk()
+    inbox_ = await desk.inbox(max_fetch_mib=1)
+    refs = (await inbox_.fetch("origin")).runs
+    assert (await inbox_.question(refs[RUN])).commit == made.commit
+    with pytest.raises(RefusedRef, match="larger than `\\[inbox\\] max_fetch_mib`"):
+        await inbox_.question(refs[other])
+    # what is here is not fetched again, so no limit is reached
+    assert (await desk.see())[2].question.n == 1
+
+
+async def test_an_answer_that_is_too_large_is_replaced(office: Office) -> None:
+    ci, ana = office.desk("Ci"), office.desk()
+    await ci.publish()
+    office.forge(ANSWER_REF, {"answer.json": random.Random(1).randbytes(3 * MIB)})
+    ana.config = ana.config.model_copy(update={"max_fetch_mib": 1})
+    inbox_, refs, asked = await ana.see()
+    with pytest.raises(RefusedRef, match="was not fetched"):
+        await inbox_.answer(refs, asked)
+    assert await inbox_.send("origin", asked, Decision(True)) is None
+    inbox_, refs, asked = await ci.see()
+    assert await inbox_.answer(refs, asked) is not None
+
+
+async def test_the_quarantine_of_a_killed_process_is_removed_and_that_of_a_living_one_stays(
+    office: Office,
+) -> None:
+    await office.desk("Ci").publish()
+    desk = office.desk()
+    incoming = (await desk.objects()) / "incoming"
+    for name in ("killed", "living"):
+        (incoming / name / "pack").mkdir(parents=True)
+        (incoming / name / "pack" / "tmp_pack_1").write_bytes(b"x" * 1000)
+    living = os.open(incoming / "living", os.O_RDONLY)
+    assert try_lock(living)
+    await desk.see()
+    os.close(living)
+    assert [entry.name for entry in incoming.iterdir()] == ["living"]

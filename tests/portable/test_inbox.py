@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -302,3 +303,143 @@ def test_usage_errors_say_what_to_do(site: Site) -> None:
     ana.fails(1, "there is no remote nosuch", "inbox", "nosuch")
     site.remote.rename(site.place / "gone")
     ana.fails(1, "the remote origin cannot be read", "inbox")
+
+
+PROMPTS = {
+    "the question": [],
+    "the first hunk": ["p\n"],
+    "the second hunk": ["p\n", "y\n"],
+    "a comment": ["c\n"],
+}
+"""Keys typed before Ctrl-C."""
+SHOWN = {"p\n": "hunk 1", "y\n": "hunk 2", "c\n": "What is to change?"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_ctrl_c_at_a_prompt_keeps_the_question_open_and_the_decisions(site: Site, prompt: str) -> None:
+    site.asks("def total(n):\n    t = 1\n    for i in range(n):\n        t += i\n    return t + 0\n")
+    run = site.machine(CI).leaves()["execution_id"]
+    ana = site.machine("Ana")
+    terminal = ana.open("inbox", "answer", run[:8])
+    terminal.wait_for("Apply the change to a.py")
+    for keys in PROMPTS[prompt]:
+        terminal.type(keys)
+        terminal.wait_for(SHOWN[keys])
+    terminal.type("\x03")
+    assert terminal.wait_exit() == 130
+    assert ana.waiting()[0]["answered_by"] is None
+    (begun,) = ana.json("history")["runs"]
+    assert begun["resumable"]
+    # the same question, not a second one
+    terminal = ana.open("inbox", "answer", run[:8])
+    if prompt == "the second hunk":
+        terminal.wait_for("1 hunk decided before, at the terminal")
+    terminal.wait_for("Apply the change to a.py")
+    terminal.type("y\n")
+    terminal.wait_for("answered question 1")
+    assert terminal.wait_exit() == 0
+    assert [one["execution_id"] for one in ana.json("history")["runs"]] == [begun["execution_id"]]
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_an_answer_is_pushed_keeps_it_for_the_next_try(site: Site) -> None:
+    site.asks()
+    run = site.machine(CI).leaves()["execution_id"]
+    ana = site.machine("Ana")
+    begun, never = site.place / "begun", site.place / "never"
+    for pipe in (begun, never):
+        os.mkfifo(pipe)
+    site.hook("pre-receive", f"echo >{begun}; read _ <{never}")
+    terminal = ana.open("inbox", "answer", run[:8])
+    terminal.wait_for("Apply the change to a.py")
+    terminal.type("y\n")
+    begun.read_text()
+    terminal.type("\x03")
+    assert terminal.wait_exit() == 130
+    site.hook("pre-receive", "exit 0")
+    assert ana.waiting()[0]["answered_by"] is None
+    assert "answered question 1" in ana.ok("inbox", "answer", run[:8], "--yes").stdout
+    assert ana.waiting()[0]["answered_by"] == "Ana <ana@example.org>"
+    assert len(ana.json("history")["runs"]) == 1
+
+
+@pytest.mark.slow
+def test_a_run_that_went_on_here_is_published_again_and_no_answer_is_lost(site: Site) -> None:
+    site.asks()
+    ci, ana = site.machine(CI), site.machine("Ana")
+    left = ci.leaves()
+    run, ref = left["execution_id"], f"refs/tideate/runs/{left['execution_id']}"
+    terminal = ci.open("resume", run)  # looked at here, and left again
+    terminal.wait_for("Apply the change to a.py")
+    terminal.hang_up()
+    terminal.wait_exit()
+    sent = ci.run("inbox", "send", run)
+    assert sent.returncode == 4, sent.stderr
+    made = json.loads(sent.stdout)
+    assert (made["n"], made["ref"]) == (1, ref)
+    assert made["commit"] != left["commit"]
+    assert ci.git("ls-remote", "origin", ref).split()[0] == made["commit"]
+    # published as it is: nothing is done again
+    assert json.loads(ci.run("inbox", "send", run).stdout)["commit"] == made["commit"]
+    ana.ok("inbox", "answer", run, "--yes")
+    told = ci.run("inbox", "send", run)
+    assert (told.returncode, json.loads(told.stdout)["answered"]) == (4, True)
+    assert "answered by Ana" in told.stderr
+    terminal = ci.open("resume", run)
+    terminal.wait_for("Apply the change to a.py")
+    terminal.hang_up()
+    terminal.wait_exit()
+    ci.fails(1, "Ana <ana@example.org> answered question 1", "inbox", "send", run)
+    assert ci.git("ls-remote", "origin", ref).split()[0] == made["commit"]
+    ci.ok("resume", "--from", "origin", run)
+    assert (ci.read("a.py"), ci.refs()) == (SHORT, [])
+
+
+@pytest.mark.slow
+def test_a_run_that_another_machine_continues_is_not_published_again(site: Site) -> None:
+    site.asks()
+    ci, job = site.machine(CI), site.machine("Job")
+    run = ci.leaves()["execution_id"]
+    terminal = job.open("resume", "--from", "origin", run)
+    terminal.wait_for("Open the run")
+    terminal.type("y\n")
+    terminal.wait_for("Apply the change to a.py")
+    terminal.hang_up()
+    terminal.wait_exit()
+    again = ci.open("resume", run)
+    again.wait_for("Apply the change to a.py")
+    again.hang_up()
+    again.wait_exit()
+    ci.fails(1, "Job <job@example.org> continues the run", "inbox", "send", run)
+
+
+DEAD = '[adapters.other]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "scripted"\n'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tools", [False, True])
+def test_a_run_keeps_the_model_that_it_began_with(site: Site, *, tools: bool) -> None:
+    """The continuing machine has another default model, with or without tools."""
+    site.server.answers("what does the code do", "- it adds up")
+    site.server.answers("Rewrite these lines", f"```python\n{SHORT}```")
+    ci, ana, job = site.machine(CI), site.machine("Ana"), site.machine(CI)
+    run = json.loads(ci.run("run", "refactor", "shorten", *LEAVING[3:]).stdout)["execution_id"]
+    ana.ok("inbox", "answer", run, "--yes")
+    place = job.home / "config" / "tideate" / "config.toml"
+    text = place.read_text().replace('adapter = "fake"', 'adapter = "other"')
+    place.write_text(f"{text}{DEAD}tools = {str(tools).lower()}\n")
+    done = job.run("resume", "--from", "origin", run, "--at-gate", "leave")
+    assert done.returncode == 4, done.stderr
+    assert len(site.server.requests) == 2, "the completed step was not repeated"
+    ana.ok("inbox", "answer", run, "--yes")
+    # a machine without this model says so, and changes nothing
+    bare = site.machine(CI)
+    own = place.read_text().replace("adapters.fake", "adapters.mine").replace('"other"', '"mine"')
+    (bare.home / "config" / "tideate" / "config.toml").write_text(own)
+    command = ("resume", "--from", "origin", run)
+    bare.fails(2, "works with the model fake, which this machine does not have", *command)
+    assert bare.read("a.py") == LOOP
+    assert not any("/taken/" in ref and ref.endswith("/2") for ref in bare.refs())
+    bare.ok(*command, "--adapter", "mine")
+    assert (bare.read("a.py"), len(site.server.requests)) == (SHORT, 2)

@@ -387,9 +387,13 @@ async def test_branches_that_may_not_be_rewritten_have_all_questions_and_marks(o
     ci, one, two = office.desk("Ci"), office.desk("One"), office.desk("Two")
     for desk in (ci, one, two):
         desk.config = desk.config.model_copy(update={"refs": "branches"})
-    await ci.publish()
-    await answered(office.desk())
+    made = await ci.publish()
+    forged = office.forge(ANSWER_REF.replace("refs/", "refs/heads/"), {"answer.json": b"{}"})
+    assert await answered(office.desk()) is None, "an answer that does not count is replaced"
+    assert forged not in office.refs().values()
+    assert made.commit in office.refs().values()
     inbox, refs, asked = await one.see()
+    assert await inbox.answer(refs, asked) is not None
     await inbox.take("origin", refs, asked, again=False)
     inbox, refs, asked = await two.see()
     with pytest.raises(RunTaken):

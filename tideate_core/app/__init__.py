@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         check_landing as check_landing,
         land_branch as land_branch,
     )
+    from tideate_core.app.bundle_facts import bundle_lines as bundle_lines
     from tideate_core.app.bundles import (
         BundleHere as BundleHere,
         base_work_tree as base_work_tree,
@@ -61,7 +62,9 @@ if TYPE_CHECKING:
         time_of as time_of,
     )
     from tideate_core.app.inbox import (
+        ANSWER as ANSWER,
         Continuation as Continuation,
+        UnfinishedAnswer as UnfinishedAnswer,
         WaitingRun as WaitingRun,
         end_published as end_published,
         fetch_inbox as fetch_inbox,
@@ -70,11 +73,14 @@ if TYPE_CHECKING:
         list_inbox as list_inbox,
         locate_waiting as locate_waiting,
         open_published as open_published,
+        opening_lines as opening_lines,
         prune_inbox as prune_inbox,
         publish_run as publish_run,
+        published_now as published_now,
         read_published as read_published,
         read_question as read_question,
         take_published as take_published,
+        unfinished_answer as unfinished_answer,
         waiting_json as waiting_json,
     )
     from tideate_core.app.opening import (

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidInput, RefusedRef, RemoteFailed, RunIsHere, WorkspaceError
 from tideate_core.project import make_project_state
-from tideate_core.util.escaping import label
+from tideate_core.store import MOST_UNFINISHED
+from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
         RemoteInbox,
         RunRefs,
     )
+    from tideate_core.store import Reader
     from tideate_core.workflows import Decision
+
+ANSWER: Final = "answer"
+"""Workflow that answers a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ async def list_inbox(
     failed: list[RemoteFailed] = []
     for remote in names:
         try:
-            found += await _waiting(inbox, remote, await inbox.fetch(remote))
+            found += await _waiting(inbox, remote, await inbox.fetch(remote), note)
         except RemoteFailed as error:
             failed.append(error)
     if failed and len(failed) == len(names):
@@ -114,6 +119,33 @@ async def read_question(root: Path, remote: str, run: str) -> FetchedQuestion:
     """
     inbox, _ = await _open(root, (remote,), "none")
     return await inbox.question(await inbox.find(remote, run))
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedAnswer:
+    """A run that has begun to answer a question."""
+
+    id: str
+    owner: int | None
+    """The process that executes it."""
+    decided: bool
+    """The answer is complete, and perhaps sent."""
+
+
+def unfinished_answer(run: str, commit: str, reader: Reader) -> UnfinishedAnswer | None:
+    """Return the unfinished run that answers a question; blocking.
+
+    :param commit: of the question.
+    """
+    for one in reader.runs(limit=MOST_UNFINISHED, unfinished=True):
+        if one.name != ANSWER or reader.request(one.id)["inputs"].get("run") != run:
+            continue
+        asked = reader.memos_of(one.id, "ask", "choice:question").values()
+        if any(memo["value"]["commit"] == commit for memo in asked):
+            owner = one.lease.pid if one.lease and not one.resumable else None
+            decided = any(row.step == "ask" and row.status == "completed" for row in reader.steps(one.id))
+            return UnfinishedAnswer(one.id, owner, decided)
+    return None
 
 
 def waiting_json(one: WaitingRun) -> dict[str, Any]:
@@ -175,12 +207,16 @@ async def publish_run(
     return await inbox.publish(remote, question, target.getvalue(), refs)
 
 
-async def read_published(project: Project, found: Continuation) -> Bundle:
+async def read_published(project: Project, found: Continuation, *, adapter: str | None = None) -> Bundle:
     """Read and check the bundle of a published run; nothing of it is used.
 
+    :param adapter: for the rest of the run; None: its own.
+    :raises UnknownAdapter: this machine has no such adapter.
     :raises InvalidBundle: it is damaged.
     :raises RefusedRef: it is missing, or of another run.
     """
+    from tideate_core.adapters import NO_MODEL, AdapterPool
+    from tideate_core.engine import kept_adapter
     from tideate_core.portable import read_bundle
 
     inbox, _ = await _open(_root(project), (found.remote,), "none", project)
@@ -189,7 +225,22 @@ async def read_published(project: Project, found: Continuation) -> Bundle:
         raise RefusedRef(
             f"the published run {found.run[:8]} has the bundle of another run; nothing was changed"
         )
+    adapters, own = AdapterPool(project.loaded.config), bundle.facts.adapter
+    if adapter is not None:
+        adapters.get(adapter)
+    elif own and own != NO_MODEL.name:
+        kept_adapter(adapters, found.run, own)
     return bundle
+
+
+async def opening_lines(project: Project, found: Continuation, bundle: Bundle) -> list[str]:
+    """Return the facts about a published run, for a person who decides to open it here."""
+    from tideate_core.app.bundle_facts import bundle_lines
+    from tideate_core.app.bundles import beside_project
+
+    lines = bundle_lines(await asyncio.to_thread(beside_project, bundle, project))
+    by = label(found.answer.answer.by) if found.answer else "nobody; the question is asked here"
+    return [visible(line) for line in (*lines, f"answered  {by}")]
 
 
 async def open_published(project: Project, bundle: Bundle, say: Callable[[str], None]) -> tuple[str, ...]:
@@ -229,6 +280,11 @@ class Continuation:
         answer = self.answer.answer
         return {answer.key: (answer.as_decision(), self.answer.by)}
 
+    @property
+    def notices(self) -> list[str]:
+        """Notices about refs of others that do not count."""
+        return self.refs.notices(self.asked.question.n)
+
 
 async def find_published(project: Project, remote: str, run: str, *, again: bool = False) -> Continuation:
     """Fetch a published run and its answer, and check both.
@@ -241,6 +297,28 @@ async def find_published(project: Project, remote: str, run: str, *, again: bool
     asked = await inbox.question(refs)
     await inbox.check_run(refs, asked, again=again)
     return Continuation(refs.run, remote, refs, asked, await inbox.answer(refs, asked), inbox.is_own(refs))
+
+
+async def published_now(
+    project: Project, run: str, remote: str, *, terminal: Terminal = "none"
+) -> Continuation | None:
+    """Return a run of this machine if the remote has its present state, else None.
+
+    :param run: the whole id.
+    :raises RemoteFailed: git cannot reach the remote.
+    """
+    from tideate_core.portable import is_unchanged, read_bundle
+    from tideate_core.store import Reader
+
+    inbox, _ = await _open(_root(project), (remote,), terminal, project)
+    refs = await inbox.refs_of(remote, run)
+    if refs is None or not inbox.is_own(refs):
+        return None
+    bundle = await asyncio.to_thread(read_bundle, await inbox.bundle(refs))
+    if not await asyncio.to_thread(is_unchanged, Reader(project.private), bundle):
+        return None
+    asked = await inbox.question(refs)
+    return Continuation(run, remote, refs, asked, await inbox.counted(refs, asked), own=True)
 
 
 async def take_published(project: Project, found: Continuation, *, again: bool = False) -> None:
@@ -284,7 +362,9 @@ async def prune_inbox(
     return {remote: await inbox.prune(remote, ended) for remote in names}
 
 
-async def _waiting(inbox: Inbox, remote: str, fetched: RemoteInbox) -> list[WaitingRun]:
+async def _waiting(
+    inbox: Inbox, remote: str, fetched: RemoteInbox, note: Callable[[str], object]
+) -> list[WaitingRun]:
     from tideate_core.portable import waiting_questions
 
     found = []
@@ -298,6 +378,9 @@ async def _waiting(inbox: Inbox, remote: str, fetched: RemoteInbox) -> list[Wait
         mark = await inbox.mark(refs, question.n)
         if mark is not None and mark.ended:  # the remote keeps the refs of ended runs
             continue
+        for words in refs.notices(question.n):
+            note(f"{label(remote)}: {words}")
+        answer = await inbox.counted(refs, asked)
         found.append(
             WaitingRun(
                 remote,
@@ -311,7 +394,7 @@ async def _waiting(inbox: Inbox, remote: str, fetched: RemoteInbox) -> list[Wait
                 question.asked_at,
                 asked.by,
                 asked.signed,
-                await inbox.answered_by(refs, question.n),
+                answer.by if answer else None,
                 refs.commit,
                 mark.by if mark else None,
                 (mark.at or None) if mark else None,

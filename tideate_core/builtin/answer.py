@@ -30,10 +30,10 @@ async def ask(step: StepContext) -> dict[str, Any]:
         inbox = await _inbox(step)
         refs = await inbox.find(remote, run)
         asked = await inbox.question(refs)
-        if (author := await inbox.answered_by(refs, asked.question.n)) is not None:
+        if (given := await inbox.counted(refs, asked)) is not None:
             raise InvalidInput(
-                f"{label(author)} answered the question already, so nothing was sent; `tideate inbox` lists "
-                "the waiting runs"
+                f"{label(given.by)} answered the question already, so nothing was sent; `tideate inbox` "
+                "lists the waiting runs"
             )
         return _as_json(asked)
 

@@ -38,14 +38,17 @@ class Interruption:
     the run for a resume. Each further Ctrl-C cancels again, which kills running programs. After `PATIENCE`,
     Ctrl-C quits at once: store and journal hold everything that another process needs to end the run.
 
-    :param restore: restores the terminal settings.
     :param several: the runs are compared; after leaving them, no question is asked.
+    :param keeps: SIGINT leaves the run, too, with the decisions of the person.
     """
 
-    def __init__(self, console: Console, restore: Callable[[], None], *, several: bool = False) -> None:
+    def __init__(
+        self, console: Console, restore: Callable[[], None], *, several: bool = False, keeps: bool = False
+    ) -> None:
         self._console = console
         self._restore = restore
         self._several = several
+        self._keeps = keeps
         self._runner: WorkflowRunner | None = None
         self._task: asyncio.Task[Any] | None = None
         self._stopped = False
@@ -84,6 +87,9 @@ class Interruption:
 
     def cancel(self) -> None:
         """Cancel the run; a repeated call kills running programs at once."""
+        if self._keeps:
+            self.leave_run()
+            return
         self._stopped = True
         if self._runner is None or self._task is None:
             return

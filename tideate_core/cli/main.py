@@ -283,6 +283,7 @@ WITH_VALUE: Final = frozenset(
         "--say",
         "--search",
         "--since",
+        "--state",
         "--status",
         "--step",
         "--take",

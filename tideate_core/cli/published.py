@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tideate_core.app import (
-    beside_project,
     build_catalog,
     check_landing,
     end_published,
     find_published,
     land_branch,
     open_published,
+    opening_lines,
     read_published,
     short_id,
     take_published,
@@ -21,12 +21,11 @@ from tideate_core.app import (
 from tideate_core.cli.confirmations import confirmed, declined, has_person
 from tideate_core.cli.leaving import print_left
 from tideate_core.cli.process import DONE, FAILED, LEFT
-from tideate_core.cli.render.bundles import bundle_lines
 from tideate_core.cli.render.output import messages, note, print_line
 from tideate_core.cli.terminal import run_to_end
 from tideate_core.errors import RunNotFound
 from tideate_core.store import Reader
-from tideate_core.util.escaping import label, visible
+from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from tideate_core.app import Continuation, Project
@@ -45,18 +44,22 @@ async def resume_published(
     again: bool,
     land: str | None,
     changed: Changed,
+    adapter: str | None = None,
 ) -> int:
     """Continue a published run here with its recorded answer; return the exit status.
 
     :param again: continue even if another machine has begun to.
     :param land: `branch` commits the changes to a branch, and pushes it.
+    :param adapter: for the rest of the run.
     """
     found = await find_published(project, remote, run, again=again)
+    for words in found.notices:
+        note(words)
     if found.answer is None and not interaction.asks and interaction.policy is None:
-        return _report_unanswered(found)
+        return report_waiting(found)
     if land is not None:
         await check_landing(project, found.run, remote)
-    bundle = await read_published(project, found)
+    bundle = await read_published(project, found, adapter=adapter)
     if not await _may_open(project, found, bundle, interaction):
         stays = "the run stays on the remote"
         return declined(stays, "opens it", interaction.policy, as_json=interaction.json)
@@ -64,11 +67,13 @@ async def resume_published(
     written = await open_published(project, bundle, note)
     if written:
         note(f"written, with the earlier changes of the run: {', '.join(map(label, written))}")
-    status = await _continue(project, found, interaction, changed)
+    status = await _continue(project, found, interaction, changed, adapter)
     return await _finish(project, found, land, status)
 
 
-async def _continue(project: Project, found: Continuation, interaction: Interaction, changed: Changed) -> int:
+async def _continue(
+    project: Project, found: Continuation, interaction: Interaction, changed: Changed, adapter: str | None
+) -> int:
     row = await _row(project, found.run)
     if row.ended:  # an earlier process continued it and could not remove it from the remote
         note(f"run {short_id(found.run)} has already ended here")
@@ -80,7 +85,7 @@ async def _continue(project: Project, found: Continuation, interaction: Interact
         project,
         build_catalog(project.root),
         with_answers,
-        lambda runner: runner.resume_run(found.run, changed=changed),
+        lambda runner: runner.resume_run(found.run, changed=changed, adapter=adapter),
     )
 
 
@@ -100,8 +105,8 @@ async def _may_open(project: Project, found: Continuation, bundle: Bundle, inter
     """Ask before a run of others changes files here; without a terminal the command itself is the answer."""
     if not interaction.asks or (found.own and await _is_here(project, found.run)):
         return True
-    for line in bundle_lines(await asyncio.to_thread(beside_project, bundle, project)):
-        print_line(visible(line), console=messages())
+    for line in await opening_lines(project, found, bundle):
+        print_line(line, console=messages())
     signed = "signed by an allowed key" if found.asked.signed else "its author is not verified"
     question = (
         f"Open the run {short_id(found.run)} of {label(found.asked.by)} ({signed})? Its earlier changes "
@@ -110,12 +115,18 @@ async def _may_open(project: Project, found: Continuation, bundle: Bundle, inter
     return await confirmed(interaction.policy, "resume", question, found.run)
 
 
-def _report_unanswered(found: Continuation) -> int:
+def report_waiting(found: Continuation) -> int:
+    """Print a run that waits on a remote; return the exit status."""
     question = found.asked.question
-    note(f"question {question.n} of run {short_id(found.run)} is not answered yet")
+    words = f"question {question.n} of run {short_id(found.run)}"
+    if found.answer is None:
+        note(f"{words} is not answered yet")
+    else:
+        go_on = f"`tideate resume --from {label(found.remote)} {short_id(found.run)}` continues the run"
+        note(f"{words} was answered by {label(found.answer.answer.by)}; {go_on}")
     about = {"workflow": question.workflow, "remote": found.remote, "commit": found.refs.commit}
     shape = {"n": question.n, "step": question.step, "kind": question.kind, "message": question.message}
-    print_left({"execution_id": found.run, "answered": False, **about, **shape})
+    print_left({"execution_id": found.run, "answered": found.answer is not None, **about, **shape})
     return LEFT
 
 

@@ -70,6 +70,8 @@ class Interaction:
     """Leave the run at a question that needs a person."""
     remote: str | None = None
     """Remote to publish a left run to; by default `[ci] remote`."""
+    keeps: bool = False
+    """Ctrl-C leaves the run, so that the person's decisions stay."""
     recorded: Mapping[str, tuple[Decision, str]] = field(default_factory=dict)
     """Answers that were given elsewhere, with their authors; see `RecordedAnswers`."""
 
@@ -104,7 +106,9 @@ async def attend(
     await recover_before(project.root, note)
     with (
         TerminalFrontEnd(console, interaction.rules(), RecordedAnswers(interaction.recorded, note)) as front,
-        Interruption(console, front.restore_terminal, several=several) as interruption,
+        Interruption(
+            console, front.restore_terminal, several=several, keeps=interaction.keeps
+        ) as interruption,
     ):
         front.leave = interruption.leave_run
         async with (

@@ -430,6 +430,8 @@ class InboxConfig(_Section):
     """Sign with `user.signingKey` even if `commit.gpgSign` is off."""
     allow: list[str] = Field(default_factory=list, max_length=1000)
     """Keys and addresses whose signatures count; empty: no signature is needed."""
+    max_fetch_mib: int = Field(default=512, ge=1)
+    """Maximum size of what a fetch receives in MiB; nothing of a larger one is kept."""
 
     @field_validator("allow")
     @classmethod

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tideate_core.app import read_runs
 from tideate_core.engine import RecordedAnswers
 from tideate_core.errors import ConfigError, RunNotFound, WorkspaceError
-from tideate_core.store import MOST_UNFINISHED, Reader
+from tideate_core.store import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from tideate_core.store import RunRow
 
 log = logging.getLogger(__name__)
-
-ANSWER: Final = "answer"
-"""Workflow that answers a question."""
 
 
 class InboxRequests:
@@ -71,21 +68,27 @@ class InboxRequests:
 
         :param params: `run` and `commit` of the question.
         """
+        from tideate_core.app import unfinished_answer
+
         run, commit = str(params["run"]), str(params["commit"])
-        return await read_runs(self._root(params), partial(_answering, run, commit))
+        found = await read_runs(self._root(params), partial(unfinished_answer, run, commit))
+        return {} if found is None else {"execution_id": found.id, "owner": found.owner}
 
     async def show(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return whether this version of a published run is here, and whether others continue it.
+        """Return whether this version of a published run is here, whether others continue it, and its facts.
 
         :param params: `run` and `remote`.
         :raises RefusedRef: the run or its answer is invalid, was rewritten, or its signature does not count.
         """
-        from tideate_core.app import find_published
+        from tideate_core.app import find_published, opening_lines, read_published
 
         project = self._projects.project(params.get("folder"))
         found = await find_published(project, str(params["remote"]), str(params["run"]))
-        here = await asyncio.to_thread(_row_of, project, found.run)
-        return {"here": here is not None and found.own, "taken": found.asked.question.n in found.refs.taken}
+        taken = found.asked.question.n in found.refs.taken
+        if found.own and await asyncio.to_thread(_row_of, project, found.run) is not None:
+            return {"here": True, "taken": taken}
+        bundle = await read_published(project, found)
+        return {"here": False, "taken": taken, "facts": await opening_lines(project, found, bundle)}
 
     async def continue_here(self, params: dict[str, Any]) -> dict[str, Any]:
         """Continue a published run here to its end, with the answer given elsewhere; return its result.
@@ -103,6 +106,8 @@ class InboxRequests:
 
         project, again = self._projects.project(params.get("folder")), bool(params.get("again"))
         found = await find_published(project, str(params["remote"]), str(params["execution_id"]), again=again)
+        if found.notices:
+            self._notify(found.notices)
         bundle = await read_published(project, found)
         await take_published(project, found, again=again)
         await open_published(project, bundle, lambda words: self._notify([words]))
@@ -144,14 +149,3 @@ def _row_of(project: Project, run: str) -> RunRow | None:
 def _has_ended(project: Project, run: str) -> bool:
     row = _row_of(project, run)
     return row is not None and row.ended
-
-
-def _answering(run: str, commit: str, reader: Reader) -> dict[str, Any]:
-    for one in reader.runs(limit=MOST_UNFINISHED, unfinished=True):
-        if one.name != ANSWER or reader.request(one.id)["inputs"].get("run") != run:
-            continue
-        asked = reader.memos_of(one.id, "ask", "choice:question").values()
-        if any(memo["value"]["commit"] == commit for memo in asked):
-            owner = one.lease.pid if one.lease and not one.resumable else None
-            return {"execution_id": one.id, "owner": owner}
-    return {}

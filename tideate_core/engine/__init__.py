@@ -81,7 +81,7 @@ if TYPE_CHECKING:
         WorkflowEngine as WorkflowEngine,
         WorkflowOrchestrator as WorkflowOrchestrator,
     )
-    from tideate_core.engine.past import Changed as Changed
+    from tideate_core.engine.past import Changed as Changed, kept_adapter as kept_adapter
     from tideate_core.engine.policy import (
         PERSONS as PERSONS,
         UNASKED as UNASKED,

@@ -33,15 +33,18 @@ from tideate_core.errors import (
     RunLost,
     RunNotFound,
     StoreError,
+    UnknownAdapter,
     UnknownWorkflow,
     WorkflowError,
 )
 from tideate_core.store import Definition
+from tideate_core.util.escaping import label
 from tideate_core.workflows import MachineWorkflow, Registration, WorkflowDefinition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tideate_core.adapters import Adapter, AdapterPool
     from tideate_core.engine.events import FrontEnd
     from tideate_core.store import Reader, RunLog, RunRow, StepRow, Store, Tokens
     from tideate_core.workflows import Source, TextFormat
@@ -356,6 +359,8 @@ class RecordedRun:
     """The run was forked and has not begun yet."""
     moves: int = 0
     """Number of the last machine move among the events."""
+    adapter: str | None = None
+    """The adapter that the run had last; None for a fork that has not begun."""
 
     @property
     def finished(self) -> frozenset[str]:
@@ -384,6 +389,20 @@ class RecordedRun:
         """The end that the run was about to have when its rollback began; None: it continues."""
         kept: dict[str, Any] | None = self.memos.get(RUN, {}).get(PENDING_END)
         return kept
+
+
+def kept_adapter(adapters: AdapterPool, run: str, name: str) -> Adapter:
+    """Return the adapter with which a run continues.
+
+    :raises UnknownAdapter: this machine has none of this name; says what to do.
+    """
+    try:
+        return adapters.get(name)
+    except UnknownAdapter as error:
+        raise UnknownAdapter(
+            f"run {run[:8]} works with the model {label(name)}, which this machine does not have; add it, or "
+            f"continue with another one: `tideate resume … --adapter NAME` ({error})"
+        ) from error
 
 
 async def load_recorded_run(store: Store, run_id: str) -> tuple[RunRequest, Definition, RecordedRun]:
@@ -471,6 +490,8 @@ def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, RecordedRu
     running = [row for row in rows if row.status == "running"]
     settled = {row.step: settled_of(row) for row in ended}
     moved = reader.last_event(run_id, EventName.TRANSITION.value)
+    begins = (EventName.WORKFLOW_RESTORED, EventName.WORKFLOW_STARTED)
+    begun = next(filter(None, (reader.last_event(run_id, one.value) for one in begins)), None)
     recorded = RecordedRun(
         settled=settled,
         # also for a fork within a step, which has memos of later attempts
@@ -495,6 +516,7 @@ def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, RecordedRu
         ),
         forked=forked,
         moves=moved.data["move"] if moved else 0,
+        adapter=begun.data["adapter"] if begun else None,
     )
     return request, reader.definition(run_id), recorded
 

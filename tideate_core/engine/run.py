@@ -15,7 +15,7 @@ from tideate_core.engine.context.memory import Memory
 from tideate_core.engine.driver import NO_HOOKS, Settled
 from tideate_core.engine.events import Event, EventName, identity
 from tideate_core.engine.loop import TaskExecutor
-from tideate_core.engine.past import RecordedFailure, release_lease, stored_definition
+from tideate_core.engine.past import RecordedFailure, kept_adapter, release_lease, stored_definition
 from tideate_core.engine.recorder import Recorder, checkpoint_fields, now_ms
 from tideate_core.engine.task_group import TaskGroup
 from tideate_core.errors import InvalidInput, RunLost
@@ -85,6 +85,8 @@ class Run:
         self.recorded = recorded
         self.parent = parent
         self.parent_step = parent_step
+        self.chosen_adapter: str | None = None
+        """The person's choice for the rest of a resumed run."""
         self.driver_hooks: DriverHooks = NO_HOOKS
         self.recorder: Recorder = Recorder(
             self.id, self.front, hooks=hooks or runner.hooks, recorded=recorded
@@ -162,14 +164,23 @@ class Run:
 
     @cached_property
     def adapter(self) -> Adapter:
-        """The adapter that answers the run's prompts.
+        """The adapter that answers the run's prompts; a resumed run keeps the one that it had.
 
         :raises UnknownAdapter: no adapter has the name.
         """
         if not self.driver_hooks.asks_model:
             return NO_MODEL
-        name = self.request.adapter or self.runner.config.adapter_for(self.name)
+        if self.chosen_adapter is None and self.recorded is not None and self.recorded.adapter is not None:
+            return kept_adapter(self.runner.adapters, self.id, self.recorded.adapter)
+        name = self.chosen_adapter or self.request.adapter or self.runner.config.adapter_for(self.name)
         return self.runner.adapters.get(name)
+
+    @property
+    def adapter_elsewhere(self) -> str | None:
+        """The adapter that this run has from another machine; None if it is the configured one."""
+        name = self.adapter.name
+        configured = self.runner.config.adapter_for(self.name)
+        return name if self.driver_hooks.asks_model and name != configured else None
 
     @property
     def takes_turns(self) -> bool:

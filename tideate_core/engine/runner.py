@@ -145,6 +145,7 @@ class WorkflowRunner:
         *,
         takeover_after: float = TAKEOVER_AFTER,
         changed: Changed = "ask",
+        adapter: str | None = None,
         front: FrontEnd | None = None,
         parent: Run | None = None,
         parent_step: str = "",
@@ -157,6 +158,7 @@ class WorkflowRunner:
 
         :param takeover_after: seconds without a heartbeat after which another machine's run is taken over.
         :param changed: the definition that counts if the workflow's file changed since the run began.
+        :param adapter: for the rest of the run; None: the one that it had.
         :param front: instead of the runner's.
         :param parent: the run whose step `parent_step` it is.
         :param notices: shown first.
@@ -192,6 +194,8 @@ class WorkflowRunner:
             workspace = self.workspace(request)
             request = await rebind_buffer(request, workspace)
             run = Run(self, request, front=front, recorded=recorded, parent=parent, parent_step=parent_step)
+            if parent is None or (parent.recorded and parent.recorded.adapter == recorded.adapter):
+                run.chosen_adapter = adapter
             on_run(run)
             run.takeover_after = takeover_after
             restore_workflow(run, registration)
@@ -290,7 +294,10 @@ class WorkflowRunner:
         store = await self._store.get()
         known = await find_run(store, request.execution_id) if parent.recorded is not None else None
         if known is None:
-            request = request.inheriting(parent.request)
+            own, request = request.adapter, request.inheriting(parent.request)
+            if parent.recorded is not None and own is None:
+                kept = parent.chosen_adapter or request.adapter or parent.adapter_elsewhere
+                request = request.model_copy(update={"adapter": kept})
             run = Run(self, request, parent=parent, parent_step=step)
             return await self._refused(run) or await self._supervise(run, run.execute())
         if known.ended:
@@ -303,6 +310,7 @@ class WorkflowRunner:
                 known.id,
                 parent=parent,
                 parent_step=step,
+                adapter=parent.chosen_adapter,
                 takeover_after=parent.takeover_after,
                 changed="stored",
             )

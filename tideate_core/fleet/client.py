@@ -6,6 +6,7 @@ import logging
 import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import FleetError, InvalidInput, RunNotFound
@@ -69,7 +70,18 @@ class Fleet:
         """The schedules of the fleet."""
         return Schedules(self._client)
 
+    def has_queue(self, name: str) -> bool:
+        """Return whether a worker has ever taken runs from a queue."""
+        with plain_errors():
+            return self._client.retrieve_queue(name) is not None
+
     # -- listing ----------------------------------------------------------------------------------------
+
+    def runs(self, state: State | None, limit: int, offset: int) -> list[FleetRun]:
+        """Return the runs in a state, the newest first; None: in any state."""
+        if state is None:
+            return self.page(limit, offset)
+        return [*islice((run for run in self._all() if run.state is state), offset, offset + limit)]
 
     def page(self, limit: int = 50, offset: int = 0) -> list[FleetRun]:
         """Return a page of runs, the newest first."""

@@ -143,7 +143,7 @@ def _words(error: Exception) -> str:
     if "does not exist" in said and ("relation" in said or "schema" in said):
         return "no worker has used this database yet; start one first: `tideate worker`"
     advice = f"; {_ADVICE}" if said.startswith("permission denied") else ""
-    return f"the fleet's database cannot be used: {said}{advice}"
+    return f"the fleet's database cannot be used: {said.removeprefix('connection failed: ')}{advice}"
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import os
 import shutil
 import time
@@ -27,11 +28,15 @@ UNUSED: Final = 14 * 86_400.0
 """Seconds after which an unused mirror is removed."""
 MOST_FILES: Final = 200
 """Number of object files from which a mirror is packed: each work tree links each of them."""
+RECENT: Final = 3600.0
+"""Minimum seconds between two packings of a mirror."""
 _PAUSE: Final = 0.05
 """Seconds between two attempts to take a lock."""
 _PATIENCE: Final = 600.0
 """Seconds until git has packed a mirror."""
 _WRITES: Final = frozenset({"fetch", "gc", "update-ref"})
+_PACKED: Final = "tideate-packed"
+"""Empty file, as old as the last packing."""
 _PARTS: Final = ("complete", "HEAD", "config", "objects", "refs")
 
 
@@ -92,9 +97,9 @@ class Mirrors:
             if not used.exists() or (handle := take_lock(lock_of(mirror))) is None:
                 continue
             try:
-                if time.time() - used.stat().st_mtime > UNUSED:
+                if _age(used) > UNUSED:
                     shutil.rmtree(mirror)
-                elif _files(mirror) > MOST_FILES:
+                elif _age(mirror / _PACKED) > RECENT and _files(mirror) > MOST_FILES:
                     _pack(mirror)
                     return
             finally:
@@ -119,7 +124,7 @@ async def _open(home: Path, mirror: Path) -> PersonsGit:
 
 
 def lock_of(mirror: Path) -> Path:
-    """Return the file whose lock all writers of a mirror take."""
+    """Return the lock file of a mirror for its writers."""
     return mirror.with_suffix(".lock")
 
 
@@ -149,14 +154,22 @@ def _clear(mirror: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def _age(path: Path) -> float:
+    """Return the seconds since the last change of a file; infinite without the file."""
+    return time.time() - path.stat().st_mtime if path.exists() else math.inf
+
+
 def _files(mirror: Path) -> int:
     return sum(len(names) for _, _, names in os.walk(mirror / "objects"))
 
 
 def _pack(mirror: Path) -> None:
     _clear(mirror)
-    if _git(mirror, "gc", "--quiet") != 0:  # broken: it is a cache
+    # objects without refs may be of a question that is being published
+    if _git(mirror, "gc", "--quiet", "--prune=1.hour.ago") != 0:  # broken: it is a cache
         shutil.rmtree(mirror)
+        return
+    (mirror / _PACKED).touch()
 
 
 def _git(git_dir: Path, *arguments: str) -> int:

@@ -24,7 +24,7 @@ _PREFIX: Final = "rate:"
 
 
 def rated_provider(submission: Submission, config: Config) -> str | None:
-    """Return the adapter or provider whose rate limits a run; None without a rate."""
+    """Return the rated adapter or provider of a run; None without a rate."""
     name = submission.adapter or config.adapter_for(submission.workflow)
     configured = config.adapters.get(name)
     model = name if configured is None else "" if configured.base_url else configured.model
@@ -55,7 +55,7 @@ def register_permits() -> None:
 
 
 def register_rates(rates: Mapping[str, str]) -> None:
-    """Store the rates of this worker, which replace those of earlier workers; blocking."""
+    """Store the rates of this worker instead of those of earlier workers; blocking."""
     for name, (number, seconds) in rate_queues(rates).items():
         DBOS.register_queue(
             name,

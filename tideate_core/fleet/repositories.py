@@ -49,6 +49,7 @@ _REFUSED: Final = ("not our ref", "unadvertised object", "no such remote ref", "
 """Git's words for a commit that a remote does not have or does not give away by its id."""
 _SHA1: Final = 40
 """Digits of a SHA-1 name."""
+_NO_SUCH_REF: Final = "couldn't find remote ref"
 _NO_REF: Final = 2
 """Exit status of `ls-remote --exit-code` without a match."""
 _LONGEST: Final = 300
@@ -117,7 +118,9 @@ class Repositories:
         git = await self.git(address)
         try:
             await fetch_refs(git, address, refs)
-        except (RemoteFailed, WorkspaceError):
+        except WorkspaceError as error:
+            if _NO_SUCH_REF in str(error):
+                raise
             await list_refs(git, address, ["HEAD"])  # raises if the repository cannot be read
             await fetch_refs(await self.mirrors.again(address), address, refs)
 

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         start_git as start_git,
         without_repository as without_repository,
     )
+    from tideate_core.git.quarantine import fetch_commits as fetch_commits
     from tideate_core.git.questions import (
         ask_git as ask_git,
         check_place as check_place,

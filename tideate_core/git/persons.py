@@ -150,12 +150,16 @@ class PersonsGit:
         patience: float = PATIENCE,
         terminal: Terminal = "none",
         settings: Mapping[str, str] | None = None,
+        variables: Mapping[str, str] | None = None,
+        largest_file: int | None = None,
         person_only: bool = False,
     ) -> GitOutput:
         """Run git; cancelling ends it with all that it started.
 
         :param remote: the remote that the command names `REMOTE`.
         :param settings: more settings, which win.
+        :param variables: more environment variables.
+        :param largest_file: bytes of each file that git writes.
         :param person_only: no setting of the project's repository counts, trusted or not.
         :raises WorkspaceError: git cannot be started or times out.
         """
@@ -168,8 +172,9 @@ class PersonsGit:
             cwd=self.top if self.trusted and not person_only else self.place,
             given=given,
             options=(*_OPTIONS, *config_options(*more)),
-            variables=self._variables(pairs, terminal),
+            variables={**self._variables(pairs, terminal), **(variables or {})},
             largest=largest,
+            largest_file=largest_file,
             patience=patience,
             terminal=terminal,
         )

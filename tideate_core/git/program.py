@@ -90,6 +90,9 @@ _POLLS: Final = 50
 _REASON: Final = re.compile("(?:fatal|error): (?!failed to push some refs)")
 _SAID: Final = 1 << 16
 """Bytes kept of standard error."""
+_LIMITED: Final = ("/bin/sh", "-c", 'ulimit -c 0 2>/dev/null; ulimit -f "$0" 2>/dev/null; exec "$@"')
+BLOCK: Final = 512
+"""Bytes of a block of `ulimit -f`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +188,19 @@ def start_git(
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     stderr: int = subprocess.DEVNULL,
     terminal: Terminal = "background",
+    largest_file: int | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start git in its own process group, with a pipe for its output.
 
     :param variables: further environment variables.
+    :param largest_file: bytes of each file that git, and what it starts, may write.
     :param terminal: see `Terminal`; `shared` keeps git in the caller's process group.
     :raises WorkspaceError: git cannot be started.
     """
+    limit = () if largest_file is None else (*_LIMITED, str(largest_file // BLOCK))
     try:
-        return subprocess.Popen(  # noqa: S603 a list and no shell
-            [find_git(), *options, *arguments],
+        return subprocess.Popen(  # noqa: S603 a list; the shell gets no text of others
+            [*limit, find_git(), *options, *arguments],
             cwd=cwd,
             env={**git_environment(repository), **(variables or {})},
             stdin=stdin,
@@ -318,11 +324,13 @@ async def query_git(
     largest: int = LARGEST,
     patience: float = PATIENCE,
     terminal: Terminal = "background",
+    largest_file: int | None = None,
 ) -> GitOutput:
     """Run git in the event loop until it exits or its output reaches a limit. Cancelling kills its group.
 
     :param given: standard input.
     :param largest: bytes of output after which git is killed.
+    :param largest_file: bytes of each file that it may write.
     :raises WorkspaceError: git cannot be started or times out.
     """
     import asyncio  # here, because a guarded program must not wait for it
@@ -337,6 +345,7 @@ async def query_git(
             stdin=stdin,
             stderr=subprocess.PIPE,
             terminal=terminal,
+            largest_file=largest_file,
         )
         reader = _Reader(process, largest)
     try:

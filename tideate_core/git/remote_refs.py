@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 ABSENT: Final = ""
 """Expected value of a ref that does not exist."""
 _LISTED: Final = re.compile(r"(?P<commit>[0-9a-f]{40,64})\t(?P<name>refs/[^\t\r\0]+)")
-_FETCH: Final = (
+FETCH: Final = (
     *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="),
-    *("--no-show-forced-updates", "--force", "--prune"),
+    "--no-show-forced-updates",
 )
+_BATCH: Final = 500
+"""Refs that one command changes: the system limits the length of a command."""
 _PUSH: Final = (
     *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"),
 )
@@ -62,9 +64,9 @@ async def list_refs(
 
     :raises RemoteFailed: git cannot reach the remote.
     """
-    _check_address(git, remote)
+    check_address(git, remote)
     done = await git.run("ls-remote", "--refs", REMOTE, *patterns, remote=remote, terminal=terminal)
-    _refuse(done, git, remote, "read")
+    refuse_failed(done, git, remote, "read")
     lines = done.out.decode("utf-8", "replace").split("\n")
     # a remote may name refs as it likes, which git does not check here
     return {match["name"]: match["commit"] for line in lines if (match := _LISTED.fullmatch(line))}
@@ -78,10 +80,10 @@ async def fetch_refs(
     :param refs: local name by name on the remote.
     :raises RemoteFailed: git cannot reach the remote, or a ref is gone.
     """
-    _check_address(git, remote)
+    check_address(git, remote)
     specs = [f"+{theirs}:{ours}" for theirs, ours in refs.items()]
-    done = await git.run(*_FETCH, REMOTE, *specs, remote=remote, terminal=terminal)
-    _refuse(done, git, remote, "read")
+    done = await git.run(*FETCH, "--force", "--prune", REMOTE, *specs, remote=remote, terminal=terminal)
+    refuse_failed(done, git, remote, "read")
 
 
 async def change_refs(
@@ -93,7 +95,14 @@ async def change_refs(
 
     :raises RemoteFailed: git cannot reach the remote; the changes may have been made.
     """
-    _check_address(git, remote)
+    check_address(git, remote)
+    batches = (changes[at : at + _BATCH] for at in range(0, len(changes), _BATCH))
+    return [one for batch in batches for one in await _change(git, remote, batch, terminal)]
+
+
+async def _change(
+    git: PersonsGit, remote: str, changes: Sequence[RefChange], terminal: Terminal
+) -> list[Pushed]:
     leases = [f"--force-with-lease={one.ref}:{one.expected}" for one in changes]
     specs = [f"{one.new}:{one.ref}" for one in changes]
     done = await git.run(*_PUSH, *leases, REMOTE, *specs, remote=remote, terminal=terminal)
@@ -101,7 +110,7 @@ async def change_refs(
     if done.status == 0:
         return [Pushed(done=True)] * len(changes)
     if not reported:
-        _refuse(done, git, remote, "changed")
+        refuse_failed(done, git, remote, "changed")
     now = await list_refs(git, remote, [one.ref for one in changes], terminal=terminal)
     return [
         _outcome(one, reported.get(one.ref, ("!", "")), now.get(one.ref, ""), done.said) for one in changes
@@ -139,16 +148,23 @@ def _reported(out: str) -> dict[str, tuple[str, str]]:
     return {names.rpartition(":")[2]: (flag, summary) for flag, names, summary in fields}
 
 
-def _refuse(done: GitOutput, git: PersonsGit, remote: str, how: str) -> None:
+def refuse_failed(done: GitOutput, git: PersonsGit, remote: str, how: str) -> None:
+    """Report a command that failed.
+
+    :param how: `read` or `changed`.
+    :raises RemoteFailed: with git's own words.
+    """
     if done.status == 0 and done.whole:
         return
+    if not done.whole:
+        raise RemoteFailed(f"the remote {label(remote)} lists too many refs; remove those that nobody needs")
     waits = f"; the repository's own settings {', '.join(git.ignored)} do not count before `tideate trust`"
     raise RemoteFailed(
         f"the remote {label(remote)} cannot be {how}: {words_of(done.said)}{waits if git.ignored else ''}"
     )
 
 
-def _check_address(git: PersonsGit, remote: str) -> None:
+def check_address(git: PersonsGit, remote: str) -> None:
     """Reject a remote within the project: git would run its hooks, which the project's author wrote."""
     for address in git.effective_addresses(remote):
         path = local_path(address)

@@ -149,8 +149,13 @@ async def _entries(git: PersonsGit, tree: str, limits: Mapping[str, int]) -> dic
 
 async def _check_object(git: PersonsGit, name: str, kind: str, largest: int) -> None:
     told = (await git.ask("cat-file", "--batch-check", given=f"{name}\n".encode())).decode().split()
+    if told[1:] == ["missing"]:
+        raise RefusedRef(
+            f"{label(name[:12])} was not fetched: with all that came before it, it is larger than "
+            "`[inbox] max_fetch_mib` in your own config.toml"
+        )
     if len(told) != 3 or told[1] != kind or int(told[2]) > largest:
-        raise RefusedRef(f"{label(name[:12])} is missing, is not a {kind}, or is too large")
+        raise RefusedRef(f"{label(name[:12])} is not a {kind}, or is too large")
 
 
 async def _object(git: PersonsGit, name: str, kind: str, largest: int) -> bytes:

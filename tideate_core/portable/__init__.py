@@ -37,6 +37,10 @@ if TYPE_CHECKING:
         openings as openings,
     )
     from tideate_core.portable.questions import Answer as Answer, Question as Question
-    from tideate_core.portable.taking_up import TakenUp as TakenUp, take_up as take_up
+    from tideate_core.portable.taking_up import (
+        TakenUp as TakenUp,
+        is_unchanged as is_unchanged,
+        take_up as take_up,
+    )
 else:
     __getattr__, __dir__, __all__ = exports(__name__)

@@ -37,7 +37,7 @@ class BundleFacts:
     question: str
     """The message of the open question, empty if there is none."""
     adapter: str
-    """The model or agent that the run names, empty for the default."""
+    """The model or agent with which the run works."""
     answers: int
     """Accepted answers that the run has not acted on yet."""
     project: str
@@ -88,7 +88,7 @@ def facts_of(manifest: Manifest, rows: Sequence[RunRows], size: int) -> BundleFa
         completed_steps=run["completed_steps"],
         total_steps=run["total_steps"],
         question=question[:TITLE],
-        adapter=str(request.get("adapter") or ""),
+        adapter=_adapter(rows[0]),
         answers=sum(map(_answers, rows)),
         project=origin.project,
         base=origin.base,
@@ -125,6 +125,12 @@ def _question(rows: RunRows) -> str:
         elif row["name"] == EventName.CONFIRMATION_ANSWERED.value:
             asked.pop(step, None)
     return next(iter(asked.values()), "") if rows.run["completed_at"] is None else ""
+
+
+def _adapter(rows: RunRows) -> str:
+    begins = (EventName.WORKFLOW_STARTED.value, EventName.WORKFLOW_RESTORED.value)
+    used = [row["data"].get("adapter") for row in rows.tables["workflow_events"] if row["name"] in begins]
+    return str(used[-1] if used else rows.run["request"].get("adapter") or "")
 
 
 def _answers(rows: RunRows) -> int:

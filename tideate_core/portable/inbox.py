@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core import __version__
 from tideate_core.engine import now_ms
-from tideate_core.errors import InvalidInput, RefusedRef, RemoteFailed, RunTaken
+from tideate_core.errors import InvalidInput, RefusedRef, RemoteFailed, RunTaken, TransferTooLarge
 from tideate_core.git import (
     ABSENT,
     Pushed,
     RefChange,
     change_refs,
-    fetch_refs,
+    fetch_commits,
     identity,
     list_refs,
     persons_git,
@@ -32,13 +32,12 @@ from tideate_core.portable.inbox_refs import (
     RemoteInbox,
     RunRefs,
     answer_ref,
-    local_ref,
     run_ref,
     sort_refs,
     taken_ref,
 )
 from tideate_core.portable.question_text import question_text
-from tideate_core.portable.questions import Answer, Question, Taken, as_bytes
+from tideate_core.portable.questions import LAST, Answer, Question, Taken, as_bytes
 from tideate_core.util.atomic_files import write_atomic
 from tideate_core.util.escaping import label
 from tideate_core.util.regular_files import read_regular
@@ -69,6 +68,8 @@ NO_RUN: Final = "no such run; `tideate inbox` lists the waiting runs"
 HIDDEN: Final = "it does not show this ref to readers"
 MOST_RUNS: Final = 1_000
 """Maximum number of listed runs."""
+MOST_REMOVED: Final = 1_000
+"""Maximum number of refs that the end of a run removes; `prune` removes others."""
 _PREFIX: Final = re.compile(r"[0-9a-f]{4,32}")
 NOTES: Final = "inbox"
 GIT: Final = "inbox/git"
@@ -136,6 +137,7 @@ class Inbox:
         self._private = private
         self._config = config
         self._terminal = terminal
+        self._read: dict[tuple[str, Namespace, str], FetchedQuestion] = {}
 
     @property
     def remotes(self) -> list[str]:
@@ -145,66 +147,88 @@ class Inbox:
     # -- reading ----------------------------------------------------------------------------------------
 
     async def fetch(self, remote: str) -> RemoteInbox:
-        """Fetch all runs, answers and marks of a remote.
+        """Fetch the published runs of a remote, at most `MOST_RUNS`, with the answers to their questions.
+
+        A run that is too large is left out.
 
         :raises RemoteFailed: git cannot reach it.
         """
-        names = {pattern: local_ref(remote, pattern) for pattern in PATTERNS}
-        await fetch_refs(self._git, remote, names, terminal=self._terminal)
-        return await self._known(remote)
+        inbox = sort_refs(await list_refs(self._git, remote, PATTERNS, terminal=self._terminal))
+        runs = dict([*inbox.runs.items()][:MOST_RUNS])
+        left = await self._fetch_most(remote, [refs.commit for refs in runs.values()], self._largest)
+        numbers = {run: await self._number(refs) for run, refs in runs.items()}
+        answers = [commit for run, refs in runs.items() for commit in refs.of_question(numbers[run])]
+        await self._fetch_most(remote, answers, left)
+        return RemoteInbox(runs, inbox.orphaned)
 
-    async def _known(self, remote: str) -> RemoteInbox:
-        """Return the refs of a remote as they were fetched last."""
-        place = local_ref(remote, "refs/")
-        listed = await self._git.ask("for-each-ref", "--format=%(objectname) %(refname)", place)
-        lines = (line.partition(" ") for line in listed.decode("utf-8", "replace").splitlines())
-        return sort_refs({f"refs/{name.removeprefix(place)}": commit for commit, _, name in lines})
+    async def _fetch_most(self, remote: str, commits: Sequence[str], largest: int) -> int:
+        """Fetch commits except large ones; return the bytes left of the limit."""
+        try:
+            return largest - await self._fetch(remote, commits, largest)
+        except TransferTooLarge:
+            half = len(commits) // 2
+            for part in (commits[:half], commits[half:]) if half else ():
+                largest = await self._fetch_most(remote, part, largest)
+            return largest
+
+    async def _fetch(self, remote: str, commits: Sequence[str], largest: int) -> int:
+        return await fetch_commits(self._git, remote, commits, largest=largest, terminal=self._terminal)
+
+    @property
+    def _largest(self) -> int:
+        return self._config.max_fetch_mib << 20
+
+    async def _number(self, refs: RunRefs) -> int:
+        """Return the number of a fetched run's question; 0 if it is invalid."""
+        asked = await self._question_if_valid(refs)
+        return asked.question.n if asked else 0
 
     async def refs_of(self, remote: str, run: str) -> RunRefs | None:
-        """Fetch the refs of one run; None if the remote has no such run.
+        """Fetch one run, and the answer and the mark to its question; None if the remote has no such run.
 
         :raises RemoteFailed: git cannot reach the remote.
         """
-        # answers and marks of one run, without the bundles of others
-        patterns = [
-            pattern
-            for space in Namespace
-            for pattern in (run_ref(space, run), f"{space}/answers/{run}/*", f"{space}/taken/{run}/*")
-        ]
-        found = await list_refs(self._git, remote, patterns, terminal=self._terminal)
-        refs = sort_refs(found).runs.get(run)
-        if refs is not None:
-            names = {name: local_ref(remote, name) for name in refs.names()}
-            await fetch_refs(self._git, remote, names, terminal=self._terminal)
+        refs = (await self._listed(remote, run)).runs.get(run)
+        return None if refs is None else await self._fetched(remote, refs)
+
+    async def _listed(self, remote: str, prefix: str) -> RemoteInbox:
+        kinds = ("runs/{}*", "answers/{}*", "taken/{}*")
+        patterns = [f"{space}/{kind.format(prefix)}" for space in Namespace for kind in kinds]
+        return sort_refs(await list_refs(self._git, remote, patterns, terminal=self._terminal))
+
+    async def _fetched(self, remote: str, refs: RunRefs) -> RunRefs:
+        """Fetch a run, and the answer and the mark to its question."""
+        # no others: anyone may have written thousands of them
+        left = self._largest - await self._fetch(remote, [refs.commit], self._largest)
+        await self._fetch_most(remote, refs.of_question(await self._number(refs)), left)
         return refs
 
     async def find(self, remote: str, prefix: str) -> RunRefs:
-        """Fetch the refs of the run with this id or prefix.
+        """Fetch the run with this id or prefix, and the answer and the mark to its question.
 
         :raises RemoteFailed: git cannot reach the remote, or it has no such run.
         """
         if not _PREFIX.fullmatch(prefix):
             raise InvalidInput(f"{label(prefix)} is not the id of a run; give at least 4 hexadecimal digits")
-        patterns = [f"{space}/runs/{prefix}*" for space in Namespace]
-        found = sort_refs(await list_refs(self._git, remote, patterns, terminal=self._terminal)).runs
+        found = (await self._listed(remote, prefix)).runs
         if len(found) != 1:
             named = ", ".join(run[:12] for run in sorted(found)[:5])
             why = f"several runs: {named}; give more digits" if found else NO_RUN
             raise RemoteFailed(f"{label(prefix)} on the remote {label(remote)}: {why}")
-        refs = await self.refs_of(remote, next(iter(found)))
-        if refs is None:
-            raise RemoteFailed(f"run {label(prefix)} was just removed from the remote {label(remote)}")
-        return refs
+        return await self._fetched(remote, next(iter(found.values())))
 
     async def question(self, refs: RunRefs) -> FetchedQuestion:
         """Read the question of a fetched run.
 
         :raises RefusedRef: it is invalid.
         """
-        sealed = await self._run_files(refs, QUESTION)
-        question = Question.read(sealed.files[QUESTION], refs.run)
-        signed = bool(self._config.allow) and await self._counts(refs.commit)
-        return FetchedQuestion(question, refs.commit, refs.space, sealed.by, signed)
+        place = refs.run, refs.space, refs.commit
+        if place not in self._read:
+            sealed = await self._run_files(refs, QUESTION)
+            question = Question.read(sealed.files[QUESTION], refs.run)
+            signed = bool(self._config.allow) and await self._counts(refs.commit)
+            self._read[place] = FetchedQuestion(question, refs.commit, refs.space, sealed.by, signed)
+        return self._read[place]
 
     async def _run_files(self, refs: RunRefs, *wanted: str) -> SealedCommit:
         parents = _most_parents(refs.space)
@@ -237,26 +261,27 @@ class Inbox:
         try:
             return await self._checked_answer(commit, asked)
         except RefusedRef as error:
-            ref = answer_ref(refs.space, refs.run, asked.question.n)
-            raise RefusedRef(
-                f"{error}; `git push REMOTE :{ref}` removes it, so that the question can be answered again"
-            ) from error
+            words = f"{error}; `tideate inbox answer {refs.run[:8]}` replaces it with yours"
+            raise RefusedRef(words) from error
 
     async def _checked_answer(self, commit: str, asked: FetchedQuestion) -> FetchedAnswer:
-        sealed = await read_sealed(self._git, commit, ANSWER_FILES, (ANSWER,))
+        sealed = await self._answer_files(asked, commit)
         answer = Answer.read(sealed.files[ANSWER])
-        answer.check(asked.question, asked.commit)
+        # an answer to an earlier version that this machine published is about the same question
+        answer.check(asked.question, {asked.commit, *self._notes(asked.question.run).commits})
         await self._require_signature(commit, f"the answer {answer.n} to run {answer.run[:8]}", sealed)
         return FetchedAnswer(answer, commit, sealed.by)
 
-    async def answered_by(self, refs: RunRefs, n: int) -> str | None:
-        """Return the author of the answer, valid or not; None if there is no answer."""
-        if (commit := refs.answers.get(n)) is None:
-            return None
+    async def _answer_files(self, asked: FetchedQuestion, commit: str) -> SealedCommit:
+        parents = _most_parents(asked.space)
+        return await read_sealed(self._git, commit, ANSWER_FILES, (ANSWER,), parents=parents)
+
+    async def counted(self, refs: RunRefs, asked: FetchedQuestion) -> FetchedAnswer | None:
+        """Return the answer to a question; None if there is none, or it does not count."""
         try:
-            return (await read_sealed(self._git, commit, ANSWER_FILES, ())).by
+            return await self.answer(refs, asked)
         except RefusedRef:
-            return "an invalid answer"
+            return None
 
     async def _counts(self, commit: str) -> bool:
         signature = await read_signature(self._git, commit)
@@ -279,27 +304,48 @@ class Inbox:
         :raises RefusedRef: the remote has another version of the run that this machine does not know.
         """
         refs = await self.refs_of(remote, run)
-        before = None
-        if refs is not None:
-            before = await self._question_if_valid(refs)
-            self._require_known(refs)
         question = Question.of_request(
             request, run, 1, project=project, asked_at=now_ms(), version=__version__
         )
-        used = [*(refs.answers if refs else ()), *(refs.taken if refs else ()), self._notes(run).n]
-        if (
-            before is not None
-            and before.digest == question.digest
-            and before.n not in (refs.answers if refs else ())
-        ):
-            return question.model_copy(update={"n": before.n}), refs
-        return question.model_copy(update={"n": max(used, default=0) + 1}), refs
+        used, last = set[int](), self._notes(run).n
+        if refs is not None:
+            asked = await self._question_if_valid(refs)
+            self._require_known(refs)
+            used = {*refs.answers, *refs.taken}
+            if asked is not None:
+                await self._require_open(remote, refs, asked, question)
+                before = asked.question
+                if question.is_same(before) and before.n not in used:
+                    return question.model_copy(update={"n": before.n}), refs
+                last = max(last, before.n)
+        # not after the highest: anyone may have written it
+        n = next((n for n in range(last + 1, LAST + 1) if n not in used), None)
+        if n is None:
+            raise RefusedRef(
+                f"the remote {label(remote)} has answers to all questions that the run {run[:8]} could ask; "
+                f"remove the refs {answer_ref(Namespace.REFS, run, 1)[:-1]}* and publish it again"
+            )
+        return question.model_copy(update={"n": n}), refs
 
-    async def _question_if_valid(self, refs: RunRefs) -> Question | None:
+    async def _question_if_valid(self, refs: RunRefs) -> FetchedQuestion | None:
         try:
-            return (await self.question(refs)).question
+            return await self.question(refs)
         except RefusedRef:
             return None
+
+    async def _require_open(
+        self, remote: str, refs: RunRefs, asked: FetchedQuestion, question: Question
+    ) -> None:
+        """Reject a question in place of one that others have answered, or after which others continue."""
+        n, run = asked.question.n, refs.run
+        mark = refs.taken.get(n)
+        if mark is not None and mark != self._notes(run).taken.get(str(n)):
+            raise RunTaken(await self._taken_words(remote, refs, mark))
+        if question.place and question.is_same(asked.question) and (given := await self.counted(refs, asked)):
+            raise RefusedRef(
+                f"{label(given.answer.by)} answered question {n} of run {run[:8]} already; "
+                f"`tideate resume --from {label(remote)} {run[:8]}` continues with the answer"
+            )
 
     async def publish(
         self, remote: str, question: Question, bundle: bytes, refs: RunRefs | None
@@ -311,7 +357,7 @@ class Inbox:
         :raises RefusedRef: another person or process published the run meanwhile.
         """
         run = question.run
-        if refs is not None and await self._is_same(refs, question):
+        if refs is not None and await self._is_same(refs, question, bundle):
             return Published(question, refs.commit, run_ref(refs.space, run), remote, new=False)
         files = {
             BUNDLE: bundle,
@@ -332,9 +378,11 @@ class Inbox:
         self._write(run, notes)
         return Published(question, commit, run_ref(space, run), remote)
 
-    async def _is_same(self, refs: RunRefs, question: Question) -> bool:
-        there = await self._question_if_valid(refs)
-        return there is not None and (there.n, there.digest) == (question.n, question.digest)
+    async def _is_same(self, refs: RunRefs, question: Question, bundle: bytes) -> bool:
+        asked = await self._question_if_valid(refs)
+        if asked is None or (asked.question.n, asked.question.digest) != (question.n, question.digest):
+            return False
+        return (await self.bundle(refs)).read() == bundle
 
     async def _push_run(
         self, remote: str, run: str, commit: str, expected: str, refs: RunRefs | None
@@ -371,38 +419,38 @@ class Inbox:
         :raises RefusedRef: the question is no longer open.
         """
         question, run = asked.question, asked.question.run
-        notes = self._notes(run)
-        commit = notes.answers.get(asked.commit)
+        notes, refs = self._notes(run), await self.refs_of(remote, run)
+        commit, expected = notes.answers.get(asked.commit), ABSENT
+        if refs is not None and refs.commit == asked.commit and await self.counted(refs, asked) is None:
+            expected = refs.answers.get(question.n, ABSENT)  # an answer that does not count is replaced
         if commit is None:
-            refs = await self.refs_of(remote, run)
             if refs is None or refs.commit != asked.commit:
                 raise RefusedRef(
                     f"question {question.n} of run {run[:8]} is no longer open: the run was continued, "
                     "replaced or removed; nothing was sent"
                 )
-            name, mail = await identity(self._git)
-            answer = Answer.of_decision(question, asked.commit, decision, f"{name} <{mail}>", now_ms())
-            message = f"Answer {question.n} to the tideate run {run[:8]}\n"
-            commit = await write_sealed(
-                self._git, {ANSWER: as_bytes(answer)}, message, sign=self._config.sign
-            )
+            commit = await self._write_answer(asked, decision, expected)
             notes.answers[asked.commit] = commit
             self._write(run, notes)  # before the push, so that a retry after a crash pushes the same answer
         ref = answer_ref(asked.space, run, question.n)
-        (pushed,) = await self._change(remote, [RefChange(ref, commit, ABSENT)])
+        (pushed,) = await self._change(remote, [RefChange(ref, commit, expected)])
         if pushed.done:
             return None
         del notes.answers[asked.commit]
         self._write(run, notes)
-        if pushed.refused or not pushed.now:
+        if not pushed.now or pushed.now == expected:
             raise RemoteFailed(f"the remote {label(remote)} refuses the answer: {pushed.refused or HIDDEN}")
-        return await self._first(remote, ref)
+        await self._fetch(remote, [pushed.now], self._largest)
+        sealed = await self._answer_files(asked, pushed.now)
+        return FetchedAnswer(Answer.read(sealed.files[ANSWER]), pushed.now, sealed.by)
 
-    async def _first(self, remote: str, ref: str) -> FetchedAnswer:
-        await fetch_refs(self._git, remote, {ref: local_ref(remote, ref)}, terminal=self._terminal)
-        commit = (await self._git.ask("rev-parse", "--verify", local_ref(remote, ref))).decode().strip()
-        sealed = await read_sealed(self._git, commit, ANSWER_FILES, (ANSWER,))
-        return FetchedAnswer(Answer.read(sealed.files[ANSWER]), commit, sealed.by)
+    async def _write_answer(self, asked: FetchedQuestion, decision: Decision, replaced: str) -> str:
+        question = asked.question
+        name, mail = await identity(self._git)
+        answer = Answer.of_decision(question, asked.commit, decision, f"{name} <{mail}>", now_ms())
+        message = f"Answer {question.n} to the tideate run {question.run[:8]}\n"
+        files, before = {ANSWER: as_bytes(answer)}, _parent(asked.space, replaced)
+        return await write_sealed(self._git, files, message, sign=self._config.sign, parent=before)
 
     # -- taking up --------------------------------------------------------------------------------------
 
@@ -450,9 +498,9 @@ class Inbox:
             return
         del notes.taken[str(n)]
         self._write(run, notes)
-        if pushed.refused or not pushed.now:
+        if not pushed.now or pushed.now == expected:
             raise RemoteFailed(f"the remote {label(remote)} refuses the mark: {pushed.refused or HIDDEN}")
-        raise RunTaken(await self._taken_words(remote, refs, n))
+        raise RunTaken(await self._taken_words(remote, refs, pushed.now))
 
     async def _write_mark(self, refs: RunRefs, n: int, *, ended: bool = False) -> str:
         name, mail = await identity(self._git)
@@ -478,11 +526,9 @@ class Inbox:
         sealed = await read_sealed(self._git, commit, TAKEN_FILES, (TAKEN,), parents=parents)
         return Taken.read(sealed.files[TAKEN])
 
-    async def _taken_words(self, remote: str, refs: RunRefs, n: int) -> str:
-        ref, run = taken_ref(refs.space, refs.run, n), refs.run
-        await fetch_refs(self._git, remote, {ref: local_ref(remote, ref)}, terminal=self._terminal)
-        commit = (await self._git.ask("rev-parse", "--verify", local_ref(remote, ref))).decode().strip()
-        mark = await self._read_mark(refs.space, commit)
+    async def _taken_words(self, remote: str, refs: RunRefs, commit: str) -> str:
+        await self._fetch(remote, [commit], self._largest)
+        mark, run = await self._read_mark(refs.space, commit), refs.run
         when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(mark.at / 1000))
         by = label(mark.by)
         if mark.ended:
@@ -496,7 +542,7 @@ class Inbox:
 
         :raises RemoteFailed: git cannot reach the remote, or it refuses to remove them.
         """
-        await self._remove(remote, refs.names())
+        await self._remove(remote, dict([*refs.names().items()][:MOST_REMOVED]))
         self._notes_path(refs.run).unlink(missing_ok=True)
 
     async def end(self, remote: str, refs: RunRefs, n: int) -> None:
@@ -527,7 +573,7 @@ class Inbox:
         :param ended: the runs that have ended here.
         :raises RemoteFailed: git cannot reach the remote, or it refuses to remove a ref.
         """
-        inbox = await self.fetch(remote)
+        inbox = sort_refs(await list_refs(self._git, remote, PATTERNS, terminal=self._terminal))
         done = {
             name: commit
             for run in ended

@@ -1,8 +1,7 @@
-"""Names of the refs of published runs, answers and marks, and of their local copies."""
+"""Names of the refs of published runs, answers and marks."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -40,13 +39,27 @@ class RunRefs:
     taken: Mapping[int, str]
     """Commits of the marks that the run was continued, by the number of the question."""
 
+    def of_question(self, n: int) -> list[str]:
+        """Return the commits of the answer and the mark to a question."""
+        return [found[n] for found in (self.answers, self.taken) if n in found]
+
+    def notices(self, n: int) -> list[str]:
+        """Return a notice about answers and marks to questions that the run has not asked.
+
+        :param n: number of its last question.
+        """
+        count = sum(at > n for found in (self.answers, self.taken) for at in found)
+        words = f"run {self.run[:8]}: {count:,} refs answer questions that it has not asked, and do not count"
+        return [f"{words}; `tideate inbox prune` removes them after its end"] if count else []
+
     def names(self) -> dict[str, str]:
-        """Return the commits of all its refs by name."""
-        return {
-            run_ref(self.space, self.run): self.commit,
-            **{answer_ref(self.space, self.run, n): commit for n, commit in self.answers.items()},
-            **{taken_ref(self.space, self.run, n): commit for n, commit in self.taken.items()},
-        }
+        """Return the commits of all its refs by name, by the number of the question."""
+        found = {run_ref(self.space, self.run): self.commit}
+        for n in sorted({*self.answers, *self.taken}):
+            for ref, commits in ((answer_ref, self.answers), (taken_ref, self.taken)):
+                if n in commits:
+                    found[ref(self.space, self.run, n)] = commits[n]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +69,6 @@ class RemoteInbox:
     runs: Mapping[str, RunRefs]
     orphaned: Mapping[str, str]
     """Answers and marks without a run, with their commits."""
-    unknown: int = 0
-    """Other refs with the same prefixes."""
 
 
 def run_ref(space: Namespace, run: str) -> str:
@@ -75,22 +86,15 @@ def taken_ref(space: Namespace, run: str, n: int) -> str:
     return f"{space}/taken/{run}/{n}"
 
 
-def local_ref(remote: str, ref: str) -> str:
-    """Return the name of the local copy of a ref; `*` stays a pattern."""
-    place = hashlib.sha256(remote.encode(errors="surrogateescape")).hexdigest()[:16]
-    return f"refs/inbox/{place}/{ref.removeprefix('refs/')}"
-
-
 def sort_refs(found: Mapping[str, str]) -> RemoteInbox:
     """Group the refs of a remote by run; a run below `refs/tideate` takes precedence over a branch."""
     runs: dict[str, RunRefs] = {}
     beside: dict[str, dict[tuple[str, str], dict[int, str]]] = {space: {} for space in Namespace}
-    unknown = 0
     for ref, commit in sorted(found.items(), reverse=True):
         match = _REF.fullmatch(ref)
         if match is None:
-            unknown += 1
-        elif match["run"]:
+            continue
+        if match["run"]:
             there = beside[match["space"]]
             answers = there.setdefault(("answers", match["run"]), {})
             taken = there.setdefault(("taken", match["run"]), {})
@@ -100,4 +104,4 @@ def sort_refs(found: Mapping[str, str]) -> RemoteInbox:
             beside[match["space"]].setdefault((match["kind"], match["of"]), {})[int(match["n"])] = commit
     kept = {name for one in runs.values() for name in one.names()}
     orphaned = {ref: commit for ref, commit in found.items() if _REF.fullmatch(ref) and ref not in kept}
-    return RemoteInbox(runs, orphaned, unknown)
+    return RemoteInbox(runs, orphaned)

@@ -4,183 +4,47 @@ from __future__ import annotations
 
 import json
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from tideate_core.engine import answer_key, question_digest
-from tideate_core.errors import EditConflict, InvalidInput, RefusedRef
+from tideate_core.errors import InvalidInput, RefusedRef
+from tideate_core.portable.payloads import (
+    MOST_FILES,
+    PAYLOADS,
+    Gate,
+    Path,
+    Review,
+    Short,
+    Text,
+    check_value,
+)
 from tideate_core.util.escaping import label
 from tideate_core.workflows import Decision, DecisionKind
-from tideate_core.workspace import ExecutableFile, FileChange, Hunk, apply_hunks, unified_diff
+from tideate_core.workspace import ExecutableFile, unified_diff
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection
 
     from tideate_core.engine import ConfirmationRequest
 
 T = TypeVar("T")
 
-MOST_FILES: Final = 10_000
+LAST: Final = 99_999
+"""Highest number of a question."""
 RunId: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Digest: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 CommitId: TypeAlias = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
-Text: TypeAlias = Annotated[str, Field(max_length=16 << 20)]
-Short: TypeAlias = Annotated[str, Field(max_length=2_000)]
-Line: TypeAlias = Annotated[str, Field(pattern=r"^[^\n]*$", max_length=16 << 20)]
-Path: TypeAlias = Annotated[str, Field(max_length=4_096)]
-Place: TypeAlias = Annotated[int, Field(ge=0, le=1 << 31)]
 Occurrence: TypeAlias = Annotated[str, Field(pattern=r"^([0-9a-f]{32})?$")]
 """Place of a question in its run; see `ConfirmationRequest`."""
+Number: TypeAlias = Annotated[int, Field(ge=1, le=LAST)]
 At: TypeAlias = Annotated[int, Field(ge=0, le=1 << 52)]
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class _Shown(BaseModel):
-    """A part of a payload, without the keys that front ends do not know."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
-
-
-class _Hunk(_Shown):
-    start: Place
-    old: list[Line]
-    new: list[Line]
-    conflict: bool = False
-
-
-class _Edited(_Shown):
-    hunk: Place
-    old: list[Line]
-    new: list[Line]
-
-
-class _Decided(_Shown):
-    accepted: list[Place] = []
-    rejected: list[Place] = []
-    added: list[_Hunk] = []
-    edited: list[_Edited] = []
-
-
-class _Comment(_Shown):
-    text: Text
-    path: Path = ""
-    hunk: Place = 0
-    line: Place = 0
-
-
-class _File(_Shown):
-    path: Path
-    action: Literal["create", "modify", "delete", "move"]
-    filetype: Short = ""
-    move_to: Path = ""
-    before: Text
-    note: Short = ""
-    marks: list[Short] = []
-    folded: Literal["moved", "formatting"] = "moved"
-    conflict: bool = False
-    whole: bool = False
-    images: list[Short] = []
-    mode: list[Short] = []
-    binary: bool = False
-    hunks: list[_Hunk] = Field(max_length=1_000_000)
-    decided: _Decided = _Decided()
-    checked: Short = ""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        for path in (self.path, self.move_to):
-            if path.startswith("/") or "\0" in path or ".." in path.split("/"):
-                raise ValueError(f"the path {path!r} leads out of the project")
-        parts = max(len(self.hunks), 1)
-        decided = (*self.decided.accepted, *self.decided.rejected, *(one.hunk for one in self.decided.edited))
-        if any(at >= parts for at in decided):
-            raise ValueError("a decision is about a hunk that the file does not have")
-        self.change()
-        return self
-
-    def change(self) -> FileChange:
-        """Return the change that the hunks make.
-
-        :raises ValueError: they do not fit the text.
-        """
-        hunks = [Hunk(one.start, tuple(one.old), tuple(one.new)) for one in self.hunks]
-        start = None if self.action == "create" else self.before
-        try:
-            lines = [] if start is None else start.split("\n")
-            after = None if self.action == "delete" else "\n".join(apply_hunks(lines, hunks))
-        except EditConflict as error:
-            raise ValueError(str(error)) from error
-        return FileChange(self.path, self.action, start, after, move_to=self.move_to)
-
-
-class _Review(_Shown):
-    files: list[_File] = Field(min_length=1, max_length=MOST_FILES)
-    demonstration: bool = False
-    revisable: bool = False
-    collects: bool = False
-    written: bool = False
-    revision: Place = 1
-    comments: list[_Comment] = []
-    warnings: list[Short] = []
-
-
-class _Planned(_Shown):
-    path: Path
-    action: Short
-    why: Text = ""
-    move_to: Path = ""
-
-
-class _Plan(_Shown):
-    files: list[_Planned] = Field(max_length=MOST_FILES)
-    summary: Text = ""
-    problems: list[Text] = []
-    out: list[_Planned] = []
-    again: bool = False
-    revisable: bool = False
-    revision: Place = 1
-    comments: list[_Comment] = []
-    changed: list[Path] = []
-    warnings: list[Short] = []
-
-
-class _Document(_Shown):
-    text: Text
-    filetype: Literal["markdown", "text"] = "markdown"
-    title: Short = ""
-    problems: list[Text] = []
-    revisable: bool = False
-    revision: Place = 1
-    comments: list[_Comment] = []
-    changed: list[Place] = []
-    warnings: list[Short] = []
-
-
-class _Tool(_Shown):
-    server: Short
-    tool: Short
-    arguments: dict[str, JsonValue] = {}
-    unattended: bool = False
-
-
-class _Gate(_Shown):
-    back: bool = False
-    fixable: bool = False
-
-
-_PAYLOADS: Final[Mapping[DecisionKind, type[_Shown]]] = {
-    "review": _Review,
-    "plan": _Plan,
-    "document": _Document,
-    "tool": _Tool,
-    "gate": _Gate,
-    "override": _Gate,
-}
-"""Payloads by kind; a comparison can be answered only on the machine of its runs."""
 
 
 class _Executed(_Strict):
@@ -193,7 +57,7 @@ class Question(_Strict):
 
     format: Literal[1] = 1
     run: RunId
-    n: Annotated[int, Field(ge=1, le=99_999)]
+    n: Number
     """Number among the published questions of the run."""
     workflow: Short
     step: Short
@@ -260,13 +124,17 @@ class Question(_Strict):
 
         :raises RefusedRef: it does not have the form of its kind.
         """
-        form = _PAYLOADS.get(self.kind)
+        form = PAYLOADS.get(self.kind)
         if form is None:
             raise RefusedRef(f"a question of the kind {self.kind!r} cannot be answered here")
-        if form is _Gate and not isinstance(self.payload, dict):
+        if form is Gate and not isinstance(self.payload, dict):
             return None
         payload = _parsed(form.model_validate, self.payload, "question")
         return payload.model_dump(exclude_unset=True)
+
+    def is_same(self, other: Question) -> bool:
+        """Tell whether another one is this question at the same place of the run."""
+        return (self.digest, self.place) == (other.digest, other.place)
 
     @property
     def executed_files(self) -> list[ExecutableFile]:
@@ -277,7 +145,7 @@ class Question(_Strict):
         """Return the proposed changes of a review as a patch, else an empty text."""
         if self.kind != "review":
             return ""
-        review = _Review.model_validate(self.payload)
+        review = Review.model_validate(self.payload)
         return "".join(unified_diff(file.change()) for file in review.files)
 
     def _request(self) -> ConfirmationRequest:
@@ -300,7 +168,7 @@ class Answer(_Strict):
 
     format: Literal[1] = 1
     run: RunId
-    n: Annotated[int, Field(ge=1, le=99_999)]
+    n: Number
     digest: Digest
     place: Occurrence = ""
     commit: CommitId
@@ -334,18 +202,25 @@ class Answer(_Strict):
         """
         return _parsed(cls.model_validate_json, data, "answer")
 
-    def check(self, question: Question, commit: str) -> None:
+    def check(self, question: Question, commits: Collection[str]) -> None:
         """Check that it answers exactly this question.
 
-        :param commit: commit of the question.
+        :param commits: commits of the question.
         :raises RefusedRef: it answers another question.
         """
-        about = (self.run, self.n, self.digest, self.place, self.commit)
-        if about != (question.run, question.n, question.digest, question.place, commit):
+        about = (self.run, self.n, self.digest, self.place)
+        asked = (question.run, question.n, question.digest, question.place)
+        if about != asked or self.commit not in commits:
             raise RefusedRef(
                 f"the answer {question.n} to run {question.run[:8]} is about another question or another "
                 "version of it"
             )
+        given = self.decision
+        if given.value is not None:
+            if given.by == "policy:yes":
+                raise RefusedRef("the published answer is invalid: a policy gives no values")
+            check = partial(check_value, question.kind, question.shown(), accepted=given.accepted)
+            _parsed(check, given.value, "answer")
 
     @property
     def key(self) -> str:
@@ -362,7 +237,7 @@ class Taken(_Strict):
 
     format: Literal[1] = 1
     run: RunId
-    n: Annotated[int, Field(ge=1, le=99_999)]
+    n: Number
     by: Short
     at: At
     nonce: Digest = Field(default_factory=lambda: uuid.uuid4().hex)
@@ -389,6 +264,8 @@ def _parsed(parse: Callable[[Any], T], data: Any, noun: str) -> T:
         return parse(data)
     except ValidationError as error:
         raise RefusedRef(f"the published {noun} is invalid: {_first(error)}") from error
+    except ValueError as error:
+        raise RefusedRef(f"the published {noun} is invalid: {label(str(error))}") from error
     except RecursionError as error:
         raise RefusedRef(f"the published {noun} is nested too deeply") from error
 

@@ -103,7 +103,7 @@ class _TakingUp:
         rows = self._arrived()
         known = await asyncio.to_thread(_known, self._store.reader(), bundle)
         ended = bundle.rows[0].run["status"] in ENDED
-        if known is not None and _is_same(self._store.reader(), bundle, ended=ended):
+        if known is not None and is_unchanged(self._store.reader(), bundle):
             return TakenUp(bundle.run, bundle.facts.workflow, (), ended, unchanged=True)
         merged = await self._merged(known or [])
         copies = await asyncio.to_thread(self._copies, merged)
@@ -263,10 +263,12 @@ def _known(reader: Reader, bundle: Bundle) -> list[str] | None:
     return here
 
 
-def _is_same(reader: Reader, bundle: Bundle, *, ended: bool) -> bool:
+def is_unchanged(reader: Reader, bundle: Bundle) -> bool:
+    """Tell whether a run here is as in a bundle that was made of it; blocking."""
+    run = reader.run(bundle.run)
     same_memos = len(_lasting_memos(reader, bundle.run)) == len(bundle.rows[0].tables["workflow_memos"])
     same_events = len(reader.events(bundle.run)) == len(bundle.rows[0].events)
-    return same_events and same_memos and reader.run(bundle.run).ended == ended
+    return same_events and same_memos and run.ended == (bundle.rows[0].run["status"] in ENDED)
 
 
 def _lasting_memos(reader: Reader, run: str) -> set[tuple[str, str]]:

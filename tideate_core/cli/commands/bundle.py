@@ -14,6 +14,7 @@ from tideate_core.app import (
     base_work_tree,
     beside_project,
     bundle_file,
+    bundle_lines,
     load_bundle,
     make_bundle,
     open_bundle,
@@ -24,7 +25,6 @@ from tideate_core.app import (
 from tideate_core.cli.arguments import Json, Root, RunId, Yes
 from tideate_core.cli.confirmations import confirmed, declined
 from tideate_core.cli.process import DONE, finish, log_to_file, run_async
-from tideate_core.cli.render.bundles import bundle_lines
 from tideate_core.cli.render.output import (
     messages,
     note,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter, validators
 from rich.text import Text
@@ -30,6 +30,7 @@ def fleet_run_ids(context: CompletionContext) -> list[str]:
         return [short_id(one.run) for one in fleet.page(100)]
 
 
+StateName = Literal["queued", "running", "waiting", "completed", "declined", "failed", "cancelled", "refused"]
 FleetRunId = Annotated[
     str, Parameter(name="RUN", help="ID of the run, or a prefix of it.", completer=fleet_run_ids)
 ]
@@ -47,6 +48,10 @@ STYLES = {
 @report_errors
 def list_runs(
     *,
+    state: Annotated[
+        StateName | None,
+        Parameter(name="--state", help="List only runs in this state. Default: all."),
+    ] = None,
     limit: Limit = 50,
     offset: Annotated[
         int,
@@ -57,8 +62,10 @@ def list_runs(
     json: Json = False,
 ) -> int:
     """List the runs of the fleet, newest first."""
+    from tideate_core.fleet import State
+
     with opened_fleet() as fleet:
-        runs = fleet.page(limit, offset)
+        runs = fleet.runs(state and State(state), limit, offset)
     if json:
         print_json({"ok": True, "runs": [run.as_json() for run in runs]})
         return DONE
@@ -67,11 +74,11 @@ def list_runs(
         return DONE
     rows = table("id", "status", "when", "workflow", "worker", "repository", "about")
     for run in runs:
-        state = Text(run.state.value, style=STYLES.get(run.state.value, "yellow"))
+        shown = Text(run.state.value, style=STYLES.get(run.state.value, "yellow"))
         about = visible((run.message if run.state.value != "queued" else "") or run.prompt)
         rows.add_row(
             short_id(run.run),
-            state,
+            shown,
             when(run.submitted_at),
             label(run.workflow),
             label(run.worker),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.text import Text
 
 from tideate_core.app import (
+    ANSWER,
     build_catalog,
     list_inbox,
     locate_waiting,
@@ -15,6 +17,7 @@ from tideate_core.app import (
     prune_inbox,
     read_question,
     short_id,
+    unfinished_answer,
     waiting_json,
 )
 from tideate_core.cli.arguments import Json, Remotes, Root, RunId, Yes
@@ -30,7 +33,8 @@ from tideate_core.cli.render.output import (
     report_errors,
 )
 from tideate_core.cli.render.tables import facts, page, table, when
-from tideate_core.errors import InvalidInput
+from tideate_core.errors import InvalidInput, RunIsOwned
+from tideate_core.store import Reader
 from tideate_core.util.escaping import label, one_line, visible
 
 if TYPE_CHECKING:
@@ -112,13 +116,13 @@ def show(run: Waiting, remote: Remotes | None = None, /, *, json: Json = False, 
 def answer(
     run: Waiting, remote: Remotes | None = None, /, *, yes: Yes = None, json: Json = False, root: Root = None
 ) -> int:
-    """Answer the question of a waiting run, as if the run were here.
+    """Answer the question of a waiting run, as if the run were here; an unfinished answer continues.
 
     Nothing of the run is executed here. The first answer counts.
     """
     from tideate_core.cli.terminal import Interaction
 
-    interaction = Interaction(yes, json)
+    interaction = Interaction(yes, json, keeps=True)
     if not interaction.asks and yes is not True:
         raise InvalidInput(
             "there is no terminal to ask on, so nothing was sent; --yes accepts without a review"
@@ -172,25 +176,34 @@ async def _answer(project: Project, run: str, remotes: tuple[str, ...], interact
     one = await locate_waiting(_root(project), run, remotes, terminal=_terminal())
     if one.invalid:
         raise InvalidInput(f"the question of run {short_id(one.run)} cannot be answered: {one.message}")
-    if one.answered_by is not None:
+    begun = await asyncio.to_thread(unfinished_answer, one.run, one.commit, Reader(project.private))
+    if begun is not None and begun.owner is not None:
+        raise RunIsOwned(f"the question of run {short_id(one.run)} is open in process {begun.owner}")
+    if one.answered_by is not None and not (begun and begun.decided):
         who = label(one.answered_by)
         raise InvalidInput(
             f"{who} answered the question of run {short_id(one.run)} already; nothing was sent"
         )
-    request = RunRequest(name="answer", inputs={"run": one.run, "remote": one.remote})
+    request = RunRequest(name=ANSWER, inputs={"run": one.run, "remote": one.remote})
     return await run_to_end(
-        project, build_catalog(project.root), interaction, lambda runner: runner.run(request)
+        project,
+        build_catalog(project.root),
+        interaction,
+        lambda runner: runner.resume_run(begun.id) if begun else runner.run(request),
     )
 
 
 async def _send(project: Project, wanted: str, remote: str | None, *, with_secrets: bool) -> int:
-    """Resume a run until its question, then publish it."""
-    from tideate_core.app import run_to_resume
+    """Resume a run until its question, then publish it, unless its present state is published already."""
+    from tideate_core.app import published_now, run_to_resume
     from tideate_core.cli.leaving import publish_left
+    from tideate_core.cli.published import report_waiting
     from tideate_core.cli.terminal import Interaction, attend
-    from tideate_core.store import Reader
 
     run = run_to_resume(Reader(project.private), wanted)
+    where = remote or project.loaded.config.ci.remote
+    if (found := await published_now(project, run.id, where, terminal=_terminal())) is not None:
+        return report_waiting(found)
     result, front, interruption = await attend(
         project,
         build_catalog(project.root),
@@ -202,7 +215,7 @@ async def _send(project: Project, wanted: str, remote: str | None, *, with_secre
     if front.left is None:
         note(f"run {short_id(run.id)} ended without a question; nothing was published")
         return DONE if result.ok else FAILED
-    return await publish_left(project, run.id, front.left, remote=remote, with_secrets=with_secrets)
+    return await publish_left(project, run.id, front.left, remote=where, with_secrets=with_secrets)
 
 
 def _state(one: WaitingRun) -> str:

@@ -332,6 +332,14 @@ def resume(
             help="With --from: commit the run's changes to the branch `tideate/RUN`, and push it.",
         ),
     ] = None,
+    adapter: Annotated[
+        str | None,
+        Parameter(
+            name="--adapter",
+            metavar="NAME",
+            help="Model adapter for the rest of the run. Default: the one that it had.",
+        ),
+    ] = None,
     at_gate: AtGate = None,
     yes: Yes = None,
     json: Json = False,
@@ -346,18 +354,22 @@ def resume(
     if remote is None:
         if again or land:
             raise InvalidInput(f"{'--again' if again else '--land'} requires --from")
-        return run_async(_resume(run, project, interaction, takeover_after, definition))
+        return run_async(_resume(run, project, interaction, takeover_after, definition, adapter))
     if run is None:
         raise InvalidInput("--from requires the id of the run; `tideate inbox` lists the runs that wait")
     from tideate_core.cli.published import resume_published
 
-    return run_async(
-        resume_published(run, project, interaction, remote, again=again, land=land, changed=definition)
-    )
+    continuing = partial(resume_published, again=again, land=land, changed=definition, adapter=adapter)
+    return run_async(continuing(run, project, interaction, remote))
 
 
 async def _resume(
-    wanted: str | None, project: Project, interaction: Interaction, takeover_after: float, changed: Changed
+    wanted: str | None,
+    project: Project,
+    interaction: Interaction,
+    takeover_after: float,
+    changed: Changed,
+    adapter: str | None,
 ) -> int:
     from tideate_core.cli.terminal import run_to_end
 
@@ -366,6 +378,10 @@ async def _resume(
     if run is None:
         return DECLINED
     if (pid := paused_in(run)) is not None:
+        if adapter is not None:
+            raise InvalidInput(
+                f"run {short_id(run.id)} continues in process {pid}, with the model that it has"
+            )
         from tideate_core.cli.commands.control import report_run
 
         now = await continue_paused(project.root, reader, run, WITHIN)
@@ -381,7 +397,9 @@ async def _resume(
         project,
         build_catalog(project.root),
         interaction,
-        lambda runner: runner.resume_run(run.id, takeover_after=takeover_after, changed=changed),
+        lambda runner: runner.resume_run(
+            run.id, takeover_after=takeover_after, changed=changed, adapter=adapter
+        ),
     )
 
 

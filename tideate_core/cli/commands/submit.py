@@ -10,7 +10,7 @@ from tideate_core.app import short_id
 from tideate_core.cli.arguments import Json, prompt_of, workflow_names
 from tideate_core.cli.fleet_options import Progress, RunOptions, Wanted, each_line, opened_fleet
 from tideate_core.cli.process import DONE
-from tideate_core.cli.render.output import print_json, print_message, report_errors
+from tideate_core.cli.render.output import note, print_json, print_message, report_errors
 
 if TYPE_CHECKING:
     from tideate_core.fleet import Submitted
@@ -45,6 +45,8 @@ def submit(
     signed = wanted.signed(None if each is None else each_line(each))
     with opened_fleet() as fleet:
         submitted = fleet.submit(signed, Progress("submitted", len(signed)))
+        if not fleet.has_queue(options.queue):
+            note(f"no worker takes runs from the queue {options.queue}; `tideate worker` starts one")
     if json:
         shape = {"ok": True, "runs": submitted.runs, "new": bool(submitted.new), "known": submitted.known}
         print_json(shape)

@@ -10,6 +10,7 @@ local text = require('tideate.ui.text')
 ---@field kind 'gate'|'override'|'plan'|'review'|'document'|'tool'
 ---@field message string
 ---@field details? string markdown
+---@field expanded? boolean the details are shown at once
 ---@field diff? string patch that `d` shows instead of the details
 ---@field payload? any
 ---@field draft? string file with the user's work on a review, a plan or a document
@@ -93,7 +94,7 @@ function M.open(question, respond, on_left)
   local details = vim.trim(question.details or '')
   -- a tool's arguments are the subject of its question
   local read = require('tideate.ui.text.readable').lines(details)
-  local always = question.kind == 'tool' or question.diff and #read <= FEW
+  local always = question.kind == 'tool' or question.expanded or question.diff and #read <= FEW
   local expanded = details ~= '' and (always or fits_beside(question.message, read))
   local dialog ---@type tideate.Dialog
 

@@ -10,6 +10,7 @@ local asked = 0
 ---@field doing string action, for the title
 ---@field message string
 ---@field details? string markdown
+---@field expanded? boolean the details are shown at once
 ---@field diff? string patch that `d` shows
 ---@field cautious? boolean <CR> means no
 
@@ -26,6 +27,7 @@ function M.yes(question, on_yes, expecting)
     kind = question.cautious and 'override' or 'gate',
     message = question.message,
     details = question.details,
+    expanded = question.expanded,
     diff = question.diff,
   }, function(answer)
     if answer.accepted then

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.cli.render.tables import when
 from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tideate_core.app import BundleHere
+    from tideate_core.app.bundles import BundleHere
 
 MANY: Final = 10
 """Maximum files of a list; the rest is counted."""
@@ -28,7 +28,8 @@ def bundle_lines(here: BundleHere) -> Iterator[str]:
     yield f"steps     {facts.completed_steps}{steps} completed"
     if facts.adapter:
         yield f"model     {label(facts.adapter)}"
-    yield f"created   {when(facts.made_at)} by tideate {facts.version}, in the project {label(facts.project)}"
+    made = time.strftime("%Y-%m-%d %H:%M", time.localtime(facts.made_at / 1000))
+    yield f"created   {made} by tideate {facts.version}, in the project {label(facts.project)}"
     yield f"base      {_base(here)}"
     yield from _named("wrote", facts.written)
     yield from _named("read", facts.read)
