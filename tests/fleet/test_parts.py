@@ -10,7 +10,7 @@ from tests.fleet.test_submission import submission
 from tideate_core.config import Config
 from tideate_core.errors import ConfigError, FleetError, InvalidInput, RemoteFailed
 from tideate_core.fleet import Repositories, WorkerOptions, database_url
-from tideate_core.fleet.database import NameLock, open_engine, plain_errors
+from tideate_core.fleet.database import NameLock, open_engine
 from tideate_core.fleet.objects import QUESTIONS, Objects
 from tideate_core.fleet.rates import rate_queues, rated_provider
 from tideate_core.fleet.repositories import TRAILER, check_out, commit_files
@@ -119,23 +119,6 @@ def test_a_stored_bundle_that_was_changed_is_rejected(database: Database) -> Non
     objects.keep_only("r", [])
     assert objects.newest("r", 1) is None
     engine.dispose()
-
-
-def test_a_role_that_cannot_create_uses_what_exists_and_is_told_what_is_missing(database: Database) -> None:
-    database.server.psql("DROP ROLE IF EXISTS limited; CREATE ROLE limited LOGIN;")
-    address = database.new()
-    limited = open_engine(address.replace("//postgres@", "//limited@"))
-    with pytest.raises(FleetError, match="an administrator starts the first worker"), plain_errors():
-        Objects(limited).create()
-    engine = open_engine(address)
-    Objects(engine).create()
-    with engine.begin() as connection:
-        connection.exec_driver_sql("GRANT USAGE ON SCHEMA tideate TO limited")
-        connection.exec_driver_sql("GRANT ALL ON ALL TABLES IN SCHEMA tideate TO limited")
-    Objects(limited).create()
-    assert Objects(limited).put("r", 1, b"content") == Objects(engine).newest("r", 1)
-    for one in (limited, engine):
-        one.dispose()
 
 
 def test_a_worker_name_is_free_after_its_session_ends(database: Database) -> None:

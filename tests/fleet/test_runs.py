@@ -206,6 +206,8 @@ def test_each_line_becomes_a_run_and_schedules_pause_and_end(site: Site, tmp_pat
     assert "needs a placeholder" in missing.stderr
     schedule = ("nightly", "* * * * * *", *APPLY[:1], "--repo", address, *APPLY[1:], "text=z", "--no-land")
     site.json("schedule", "create", *schedule)
+    never = site.run("schedule", "create", "never", "0 3 31 2 *", *schedule[2:])
+    assert (never.returncode, "no time that ever comes" in never.stderr) == (2, True)
     eventually(lambda: len(site.json("fleet", "list")["runs"]) > 3)
     site.json("schedule", "pause", "nightly")
     (shown,) = site.json("schedule", "list")["schedules"]

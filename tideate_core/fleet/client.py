@@ -24,6 +24,7 @@ from tideate_core.fleet.objects import Objects
 from tideate_core.fleet.queues import enqueue_options
 from tideate_core.fleet.schedules import Schedules
 from tideate_core.fleet.submitting import Submitted, submit_all
+from tideate_core.fleet.versions import advice_on_version
 from tideate_core.fleet.views import FleetRun, number_of, result_of, run_of, view_of
 
 if TYPE_CHECKING:
@@ -189,11 +190,17 @@ class Fleet:
         lock = NameLock(self._engine, name)
         with plain_errors():
             if not lock.take():
-                raise FleetError(f"the worker {name!r} is still connected to the database; stop it first")
+                raise FleetError(f"the worker {name!r} is still connected to the database; {self._why(name)}")
         try:
             return list(self._release(name))
         finally:
             lock.release()
+
+    def _why(self, name: str) -> str:
+        """Return advice about a connected worker."""
+        legs = self._client.list_workflows(executor_id=name, status="PENDING", load_output=False, **_LISTED)
+        advice = (advice_on_version(leg) for leg in legs if leg.name in (START, CONTINUE))
+        return next(filter(None, advice), "stop it first")
 
     def prune(self, before: int) -> list[str]:
         """Remove runs that ended before a time, with their bundles; return their ids.

@@ -52,8 +52,6 @@ _SHA1: Final = 40
 _NO_SUCH_REF: Final = "couldn't find remote ref"
 _NO_REF: Final = 2
 """Exit status of `ls-remote --exit-code` without a match."""
-_LONGEST: Final = 300
-"""Maximum characters that an error quotes from git."""
 
 
 @dataclass(frozen=True, slots=True)

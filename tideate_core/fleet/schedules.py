@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.errors import InvalidInput
 from tideate_core.fleet.database import APPLICATION, plain_errors
 from tideate_core.fleet.legs import FIRE
+from tideate_core.fleet.times import check_name, first_time
 from tideate_core.fleet.views import view_of_schedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from dbos import DBOSClient, WorkflowStatus
 
@@ -24,16 +26,20 @@ class Schedules:
 
     client: DBOSClient
 
-    def create(self, name: str, cron: str, zone: str | None, template: SignedSubmission) -> None:
-        """Create a schedule that starts a run at each time of a cron expression.
+    def create(self, name: str, cron: str, zone: str | None, template: SignedSubmission) -> datetime:
+        """Create a schedule that starts a run at each time of a cron expression; return its first time.
 
         :param zone: time zone of the cron expression; None: UTC.
+        :raises InvalidInput: the name, the expression or the zone is invalid, or no such time comes.
         """
+        check_name(name)
+        first = first_time(cron, zone)
         context = {"signed": template.model_dump(mode="json"), "queue": template.submission.queue}
         with plain_errors():
             self.client.create_schedule(
                 schedule_name=name, workflow_name=FIRE, schedule=cron, context=context, cron_timezone=zone
             )
+        return first
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the schedules, each with the error of its last time that started no run."""

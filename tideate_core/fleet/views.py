@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tideate_core.fleet.legs import LegResult, State
 from tideate_core.fleet.submission import SignedSubmission  # noqa: TC001 pydantic reads it
+from tideate_core.fleet.versions import advice_on_version
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
@@ -119,7 +120,7 @@ def _message(last: WorkflowStatus, result: LegResult | None) -> str:
     if result is not None:
         return result.asked.message if result.asked else result.message
     if last.status in _STATES:
-        return ""
+        return advice_on_version(last)
     unread = last.status == "SUCCESS" or isinstance(last.error, str)
     return MALFORMED if unread else str(last.error or last.status)
 

@@ -12,7 +12,6 @@ from tideate_core.errors import FleetError, InvalidInput
 from tideate_core.fleet.database import APPLICATION, ROLES, NameLock, open_client, open_engine, plain_errors
 from tideate_core.fleet.legs import VERSION
 from tideate_core.fleet.objects import Objects
-from tideate_core.fleet.queues import POLLING
 from tideate_core.fleet.serializing import json_serializer
 from tideate_core.fleet.submission import QUEUE
 from tideate_core.project import state_dir
@@ -120,11 +119,12 @@ class Worker:
         make_private_directory(folder)
         objects = Objects(self._engine)
         objects.create()
-        return Workplace(self._options.name, self._config, folder, objects)
+        return Workplace(self._options.name, self._config, folder, objects, self._options.concurrency)
 
     def _launch(self, place: Workplace) -> None:
         from dbos import DBOS
 
+        from tideate_core.fleet.concurrency import register_work
         from tideate_core.fleet.rates import rate_queues, register_rates
         from tideate_core.fleet.workflow import register_workflows
 
@@ -137,9 +137,7 @@ class Worker:
             known = _rate_queues(self._url)
             DBOS.listen_queues([queue, *{*known, *rate_queues(rates)}])
             DBOS.launch()
-            DBOS.register_queue(
-                queue, worker_concurrency=self._options.concurrency, polling_interval_sec=POLLING
-            )
+            register_work(queue, self._options.concurrency, self._engine)
             register_rates(rates)
 
     async def _watch(self, place: Workplace, stop: asyncio.Event) -> None:

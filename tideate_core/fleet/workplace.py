@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.fleet.advancing import Advance, forget_tree
+from tideate_core.fleet.concurrency import Slots
 from tideate_core.fleet.legs import Leg, LegResult, State, branch_of
 from tideate_core.fleet.objects import QUESTIONS, Objects
 from tideate_core.fleet.repositories import TRAILER, Repositories, commit_files
@@ -37,12 +38,16 @@ class Workplace:
     config: Config
     place: Path
     objects: Objects
+    concurrency: int
+    """Maximum number of active legs."""
     repositories: Repositories = field(init=False)
     registry: WorkflowRegistry = field(init=False)
+    _slots: Slots = field(init=False)
 
     def __post_init__(self) -> None:
         from tideate_core.builtin import register_builtin
 
+        self._slots = Slots(self.concurrency)
         self.repositories = Repositories(self.place)
         self.registry = WorkflowRegistry()
         register_builtin(self.registry)
@@ -64,11 +69,12 @@ class Workplace:
         return commit
 
     async def advance(self, leg: Leg, commit: str) -> LegResult:
-        """Run a leg to the next question or the end.
+        """Run a leg to the next question or the end, as soon as fewer than `concurrency` others run.
 
         :raises TideateError: its work tree cannot be created.
         """
-        result = await (await self._advance(leg, commit)).run()
+        async with self._slots.one():
+            result = await (await self._advance(leg, commit)).run()
         return result.model_copy(update={"worker": self.name})
 
     async def _advance(self, leg: Leg, commit: str, bundle: str | None = None) -> Advance:

@@ -75,7 +75,7 @@ def list_runs(
     rows = table("id", "status", "when", "workflow", "worker", "repository", "about")
     for run in runs:
         shown = Text(run.state.value, style=STYLES.get(run.state.value, "yellow"))
-        about = visible((run.message if run.state.value != "queued" else "") or run.prompt)
+        about = visible(run.message or run.prompt)
         rows.add_row(
             short_id(run.run),
             shown,

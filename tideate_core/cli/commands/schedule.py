@@ -47,8 +47,10 @@ def create(
     wanted = Wanted(workflow, prompt_of(prompt), options, template=True)
     (signed,) = wanted.signed()
     with opened_fleet() as fleet:
-        fleet.schedules.create(name, cron, zone, signed)
-    return _done(f"created the schedule {label(name)}", name, json)
+        first = fleet.schedules.create(name, cron, zone, signed)
+    return _done(
+        f"created the schedule {label(name)}; its first time is {first:%Y-%m-%d %H:%M %Z}", name, json
+    )
 
 
 @app.command(name="list")
