@@ -173,6 +173,7 @@ def _report(run: FleetRun, as_json: bool) -> int:
             "run": run.run,
             "state": Text(state, style=STYLES.get(state, "yellow")),
             "question" if state == "waiting" else "message": run.message,
+            "inbox": run.inbox,
             "workflow": run.workflow,
             "prompt": run.prompt,
             "repository": f"{run.repo} {run.ref}",
