@@ -73,8 +73,8 @@ def silent() -> Iterator[SilentServer]:
     server.close()
 
 
-def authority(site: Site, queue: str) -> Authority:
-    return Authority([site.fingerprint], queue, Seals.of(site.secret))
+def authority(site: Site, queue: str = "tideate") -> Authority:
+    return Authority([site.fingerprint], queue, Seals.of(site.secret.strip()))
 
 
 def waiting(site: Site, address: str, *, signed: bool = True, queue: str = "tideate", **shape: Any) -> str:
@@ -87,14 +87,15 @@ def waiting(site: Site, address: str, *, signed: bool = True, queue: str = "tide
     )
     question = OpenQuestion(n=1, kind="review", workflow="w", step="s", message="m", digest=DIGEST)
     result = LegResult(state=State.WAITING, asked=question, bundle=DIGEST)
-    leg = Leg(signed=one, run=wanted.run)
-    verified = VerifiedLeg(leg, wanted.digest())
+    genuine = Leg(signed=one, run=wanted.run)
+    leg = shape or genuine.model_dump(mode="json")
+    sealed = authority(site, queue).seal_result(VerifiedLeg(genuine, wanted.digest()), result)
     add(
         site.database,
         run=wanted.run,
         serialization="portable_json",
-        inputs=json.dumps({"positionalArgs": [shape or leg.model_dump(mode="json")], "namedArgs": {}}),
-        output=json.dumps(authority(site, queue).seal_result(verified, result)),
+        inputs=json.dumps({"positionalArgs": [leg], "namedArgs": {}}),
+        output=json.dumps(sealed),
         attributes=json.dumps({"waiting": True, "repo": address}),
     )
     with connect(site.database) as connection:
@@ -109,11 +110,10 @@ def waiting(site: Site, address: str, *, signed: bool = True, queue: str = "tide
 def polling(site: Site, tmp_path: Path, queue: str = "tideate") -> Iterator[AnswerPoller]:
     """Return a poller of this process."""
     config = Config.model_validate({"fleet": {"allow": [site.fingerprint]}})
-    known = authority(site, queue)
     engine, client = open_engine(site.database), open_client(site.database)
-    yield AnswerPoller(
-        Workplace("w", config, tmp_path / "fleet", Objects(engine, known), known, 1), client, queue
-    )
+    workers = authority(site, queue)
+    place = Workplace("w", config, tmp_path / "fleet", Objects(engine, workers), workers, 1)
+    yield AnswerPoller(place, client, queue)
     client.destroy()
     engine.dispose()
 

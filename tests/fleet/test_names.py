@@ -138,9 +138,7 @@ async def test_a_worker_without_a_usable_key_does_not_start(address: str, allow:
     config = Config.model_validate({"fleet": {"allow": allow}})
     said: list[str] = []
     with pytest.raises(ConfigError, match=r"\[fleet\] allow"):
-        await Worker(config, address, "0123456789abcdef" * 4, WorkerOptions("n"), said.append).serve(
-            asyncio.Event()
-        )
+        await Worker(config, address, "secret", WorkerOptions("n"), said.append).serve(asyncio.Event())
     assert said == []
 
 

@@ -17,7 +17,7 @@ from tideate_core.errors import (
     TideateError,
 )
 from tideate_core.fleet.database import APPLICATION, plain_errors
-from tideate_core.fleet.legs import CONTINUE, START, Leg
+from tideate_core.fleet.legs import CONTINUE, START, Leg, LegResult
 from tideate_core.fleet.queues import enqueue_options
 from tideate_core.fleet.views import MALFORMED, REASON
 from tideate_core.git import list_refs
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from tideate_core.fleet.authority import VerifiedLeg
-    from tideate_core.fleet.legs import LegResult
     from tideate_core.fleet.workplace import Workplace
 
 log = logging.getLogger(__name__)
@@ -208,11 +207,13 @@ class AnswerPoller:
 
         :raises SubmissionRefused: its submission or its result does not count, or the row is malformed.
         """
+        leg = leg_of(found)
+        if leg.id != found.workflow_id:
+            raise SubmissionRefused(f"run {found.workflow_id[:8]} is refused: {MALFORMED}")
         authority = self.place.authority
-        leg = await authority.verify(leg_of(found).model_dump(mode="json"))
-        if leg.leg.id != found.workflow_id:
-            raise SubmissionRefused(f"run {leg.run[:8]} is refused: {MALFORMED}")
-        return leg, authority.read_result(leg, found.output), found.queue_name or leg.submission.queue
+        verified = await authority.verify(leg.model_dump(mode="json"))
+        queue = found.queue_name or leg.submission.queue
+        return verified, authority.read_result(verified, found.output), queue
 
     async def _explain(self, legs: Iterable[WorkflowStatus], words: str) -> None:
         """Note at waiting legs why they do not continue; the first time also in the log."""
@@ -291,15 +292,15 @@ class AnswerPoller:
         loaded = await asyncio.to_thread(self._load, [leg_id])
         if not loaded:
             return False
-        leg, result, queue = await self._checked(loaded[0])
+        verified, result, queue = await self._checked(loaded[0])
         async with self._transfers, asyncio.timeout(TRANSFER):
-            answer = await self._answer(address, leg, result)
+            answer = await self._answer(address, verified.leg, result)
         if answer is not None:
-            following = self.place.authority.following(leg, result, answer)
-            await asyncio.to_thread(self._enqueue, leg.leg, following, queue)
+            following = self.place.authority.following(verified, result, answer)
+            await asyncio.to_thread(self._enqueue, verified.leg, following, queue)
         return answer is not None
 
-    async def _answer(self, address: str, leg: VerifiedLeg, result: LegResult) -> dict[str, JsonValue] | None:
+    async def _answer(self, address: str, leg: Leg, result: LegResult) -> dict[str, JsonValue] | None:
         inbox = await self.place.inbox(address)
         refs = await inbox.refs_of(address, leg.run)
         if refs is None or result.asked is None or result.asked.n not in refs.answers:

@@ -121,16 +121,16 @@ def view_of(first: WorkflowStatus, last: WorkflowStatus) -> FleetRun:
     )
 
 
-def _reason(last: WorkflowStatus) -> str:
-    found = last.attributes.get(REASON) if isinstance(last.attributes, dict) else None
-    return found if isinstance(found, str) else ""
-
-
 def _state(last: WorkflowStatus) -> State:
     attributes = last.attributes
     if isinstance(attributes, dict) and attributes.get("cancel") is True and last.status in _STATES:
         return State.CANCELLED  # its question may still be in the inbox
     return _STATES.get(last.status, State.FAILED)
+
+
+def _reason(last: WorkflowStatus) -> str:
+    found = last.attributes.get(REASON) if isinstance(last.attributes, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def _message(last: WorkflowStatus, result: LegResult | None) -> str:
