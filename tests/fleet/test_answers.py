@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import socket
 import threading
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from tests.fleet.test_serializing import APPLY, add, connect, open_tables
 from tests.fleet.test_submission import submission
 from tideate_core.config import Config
 from tideate_core.errors import FleetError
-from tideate_core.fleet import Fleet, SignedSubmission
+from tideate_core.fleet import Fleet, SignedSubmission, announce_answer
 from tideate_core.fleet.answers import FAILURES, AnswerPoller
 from tideate_core.fleet.authority import Authority, VerifiedLeg
 from tideate_core.fleet.database import open_client, open_engine
@@ -228,3 +229,26 @@ async def test_a_lost_database_is_no_failure_of_a_repository(site: Site, tmp_pat
         assert (inbox.failures, inbox.look.exception()) == (0, None)
         with pytest.raises(FleetError, match="closed the connection"):
             await poller.poll()
+
+
+async def test_an_announced_answer_is_looked_for_at_once(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_tables(site.database)
+    run = waiting(site, site.remote("one"))
+    with polling(site, tmp_path) as poller:
+        await poller.poll()
+        (inbox,) = poller._inboxes.values()
+        assert inbox.look is not None
+        await inbox.look
+        inbox.due = math.inf
+        before = inbox.look
+        await poller.poll()
+        assert inbox.look is before
+        monkeypatch.setenv("TIDEATE_FLEET_DATABASE", site.database)
+        await announce_answer(Config().fleet, run, 1)
+        await poller.poll()
+        assert inbox.look is not before
+        await poller.close()
+    monkeypatch.delenv("TIDEATE_FLEET_DATABASE")
+    await announce_answer(Config().fleet, run, 1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.fleet.announcing import announce_answer as announce_answer
     from tideate_core.fleet.client import Fleet as Fleet
     from tideate_core.fleet.database import database_url as database_url, require_library as require_library
     from tideate_core.fleet.dev_server import start_server as start_server

@@ -33,7 +33,7 @@ from tideate_core.cli.render.output import (
     report_errors,
 )
 from tideate_core.cli.render.tables import facts, page, table, when
-from tideate_core.errors import InvalidInput, RunIsOwned
+from tideate_core.errors import InvalidInput, RunIsOwned, TideateError
 from tideate_core.store import Reader
 from tideate_core.util.escaping import label, one_line, visible
 
@@ -185,12 +185,24 @@ async def _answer(project: Project, run: str, remotes: tuple[str, ...], interact
             f"{who} answered the question of run {short_id(one.run)} already; nothing was sent"
         )
     request = RunRequest(name=ANSWER, inputs={"run": one.run, "remote": one.remote})
-    return await run_to_end(
+    status = await run_to_end(
         project,
         build_catalog(project.root),
         interaction,
         lambda runner: runner.resume_run(begun.id) if begun else runner.run(request),
     )
+    if status == DONE:
+        await _announce(project, one)
+    return status
+
+
+async def _announce(project: Project, one: WaitingRun) -> None:
+    from tideate_core.fleet import announce_answer  # here, because few persons have a fleet
+
+    try:
+        await announce_answer(project.loaded.config.fleet, one.run, one.n)
+    except TideateError as error:
+        note(f"the fleet finds the answer within half a minute; it was not notified: {error}")
 
 
 async def _send(project: Project, wanted: str, remote: str | None, *, with_secrets: bool) -> int:
