@@ -260,8 +260,8 @@ async def _sweep_often(place: Workplace, client: DBOSClient) -> None:
     while True:
         try:
             await asyncio.to_thread(_sweep, place, client)
-        except FleetError as error:
-            log.warning("old work trees cannot be removed: %s", error)
+        except (TideateError, OSError) as error:
+            log.warning("old work trees and mirrors cannot be tidied: %s", error)
         await asyncio.sleep(SWEEP)
 
 
