@@ -16,7 +16,7 @@ local ui = require('tideate.ui')
 ---@field signed boolean by a key or address that `[inbox] allow` names
 ---@field answered_by? string
 ---@field taken_by? string who continues the run after this question, or began to and failed
----@field taken_at? integer milliseconds since the epoch
+---@field taken_at? integer milliseconds since the epoch; nil if the mark is not valid
 ---@field commit string of the question
 
 ---@class tideate.Inbox

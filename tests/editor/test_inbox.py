@@ -263,4 +263,6 @@ def test_a_run_that_a_job_took_and_lost_is_shown_as_taken(ana: Editor, job: Job)
     assert "taken by Robot" in lines
     assert "answered by" not in lines
     ana.feed("<CR>")
-    ana.wait_screen("`a` continues the run here")
+    ana.wait_for(
+        lambda: "just now; `a` continues the run here" in ana.messages(), "it is told to whom it went"
+    )

@@ -71,7 +71,7 @@ class Bench:
     ) -> Settled:
         """Execute a step; raise the error of one that failed."""
         work = Work("s", handler, 1, 1, question, step_definition=WorkflowStep(id="s", **step))
-        past = SimpleNamespace(attempts={"s": failed_attempts}, running=frozenset())
+        past = SimpleNamespace(attempts={"s": failed_attempts}, running=frozenset(), adapter=None)
         self.of.recorded = cast("Any", past)
         settled, error, _ = await TaskExecutor(self.of).execute(work)
         if error is not None:

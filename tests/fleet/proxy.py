@@ -17,11 +17,12 @@ class Proxy:
     """Passes connections on to a socket of PostgreSQL.
 
     :param target: the socket's path.
+    :param port: 0: a free one.
     """
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, port: int = 0) -> None:
         self._target = str(target)
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", port))
         self._open: set[socket.socket] = set()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.fleet.site import eventually
+from tideate_core.cli.fleet_options import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,3 +147,45 @@ def test_ended_runs_are_removed_with_their_bundles(site: Site) -> None:
         ):
             assert connection.execute(query, (ended,)).fetchone() == (0,)
             assert connection.execute(query, (open_,)).fetchone() != (0,)
+
+
+def test_long_work_tells_its_progress(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    tell = Progress("submitted", 2000, now)
+    for done, now in ((1, 0.5), (1000, 1.5), (1500, 2.0), (1900, 2.6)):  # noqa: B007 the clock reads it
+        tell(done)
+    assert capsys.readouterr().err.splitlines() == [
+        "note: submitted 1,000 of 2,000",
+        "note: submitted 1,900 of 2,000",
+    ]
+
+
+@pytest.mark.slow
+def test_the_error_of_a_time_that_started_no_run_is_shown(ready: Site) -> None:
+    import psycopg
+
+    ready.json("schedule", "create", "often", "* * * * * *", "ask", "hello", "--repo", ready.remote("one"))
+    with psycopg.connect(ready.database) as connection:
+        connection.execute("UPDATE dbos.workflow_schedules SET context = '{\"signed\": {}}'")
+    ready.worker("first").wait_ready()
+
+    def error() -> str:
+        (one,) = ready.json("schedule", "list")["schedules"]
+        return str(one["error"])
+
+    assert "malformed" in eventually(error, about=ready.logs)
+    assert "malformed" in ready.run("schedule", "list").stdout
+
+
+def test_a_queue_without_workers_is_told(ready: Site) -> None:
+    address = ready.remote("one")
+    done = ready.run("submit", "ask", "hello", "--repo", address, "--queue", "nobody")
+    assert "no worker takes runs from the queue nobody" in done.stderr
+    assert done.returncode == 0
+    done = ready.run("submit", "ask", "hello", "--repo", address, "--queue", "elsewhere")
+    assert "no worker" not in done.stderr
+    assert len(ready.json("fleet", "list", "--state", "queued")["runs"]) == 2
+    assert ready.json("fleet", "list", "--state", "waiting")["runs"] == []

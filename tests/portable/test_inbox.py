@@ -411,7 +411,7 @@ def test_a_run_that_another_machine_continues_is_not_published_again(site: Site)
     again.wait_for("Apply the change to a.py")
     again.hang_up()
     again.wait_exit()
-    ci.fails(1, "Job <job@example.org> continues the run", "inbox", "send", run)
+    ci.fails(1, "Job <job@example.org> continued run", "inbox", "send", run)
 
 
 DEAD = '[adapters.other]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "scripted"\n'

@@ -387,9 +387,13 @@ async def test_branches_that_may_not_be_rewritten_have_all_questions_and_marks(o
     ci, one, two = office.desk("Ci"), office.desk("One"), office.desk("Two")
     for desk in (ci, one, two):
         desk.config = desk.config.model_copy(update={"refs": "branches"})
-    await ci.publish()
-    await answered(office.desk())
+    made = await ci.publish()
+    forged = office.forge(ANSWER_REF.replace("refs/", "refs/heads/"), {"answer.json": b"{}"})
+    assert await answered(office.desk()) is None, "an answer that does not count is replaced"
+    assert forged not in office.refs().values()
+    assert made.commit in office.refs().values()
     inbox, refs, asked = await one.see()
+    assert await inbox.answer(refs, asked) is not None
     await inbox.take("origin", refs, asked, again=False)
     inbox, refs, asked = await two.see()
     with pytest.raises(RunTaken):
@@ -411,3 +415,14 @@ async def test_a_refused_mark_is_no_mark_of_another_job(office: Office) -> None:
     inbox, refs, asked = await two.see()
     with pytest.raises(RemoteFailed, match=r"refuses the mark: .*protected"):
         await inbox.take("origin", refs, asked, again=True)
+
+
+@pytest.mark.parametrize("mark", [{"n": 2}, {"run": "f" * 32}, {"ended": "yes"}, {"by": 1}])
+async def test_an_invalid_mark_is_a_mark_and_ends_no_run(office: Office, mark: dict[str, object]) -> None:
+    await office.desk("Ci").publish()
+    told = {"format": 1, "run": RUN, "n": 1, "by": "Eve", "at": 1, "nonce": "0" * 32, "ended": True, **mark}
+    office.forge(TAKEN_REF, {"taken.json": json.dumps(told).encode()})
+    inbox, refs, asked = await office.desk().see()
+    found = await inbox.mark(refs, asked.question.n)
+    assert found is not None
+    assert (found.by, found.at, found.ended) == ("an invalid mark", 0, False)

@@ -59,7 +59,7 @@ class WaitingRun:
     taken_by: str | None = None
     """Who continues the run after this question, or began to and failed."""
     taken_at: int | None = None
-    """Milliseconds since the epoch."""
+    """Milliseconds since the epoch; None if the mark is invalid."""
 
     @property
     def invalid(self) -> bool:
@@ -397,7 +397,7 @@ async def _waiting(
                 answer.by if answer else None,
                 refs.commit,
                 mark.by if mark else None,
-                mark.at if mark else None,
+                (mark.at or None) if mark else None,
             )
         )
     return found

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import text
 
 from tideate_core.errors import FleetError, InvalidInput, RunNotFound
 from tideate_core.fleet.answers import leg_of
@@ -20,6 +24,7 @@ from tideate_core.fleet.database import (
     seconds_since_start,
 )
 from tideate_core.fleet.legs import CONTINUE, ENDED, FIRE, RETRIED, START, Leg, State, leg_id
+from tideate_core.fleet.names import HELD, QUIET
 from tideate_core.fleet.objects import forget_objects
 from tideate_core.fleet.queues import enqueue_options
 from tideate_core.fleet.schedules import Schedules
@@ -35,14 +40,8 @@ if TYPE_CHECKING:
 
     from tideate_core.fleet.submission import SignedSubmission
 
-QUIET: Final = 20.0
-"""Seconds after a start of the database in which running workers lock their names again."""
-_STATES: Final = {
-    "DELAYED": State.QUEUED,
-    "ENQUEUED": State.QUEUED,
-    "PENDING": State.RUNNING,
-    "CANCELLED": State.CANCELLED,
-}
+_CONTROL: Final = 0x71DEA7EC0
+"""Key of the advisory lock for changes of many legs."""
 _AT_ONCE: Final = 500
 """Runs in one transaction."""
 _ATTEMPTS: Final = 5
@@ -163,7 +162,7 @@ class Fleet:
         raise FleetError(f"run {wanted[:8]} goes on faster than it can be cancelled; try again")
 
     def _interrupted(self, leg: WorkflowStatus) -> bool:
-        with plain_errors():
+        with self._alone(), plain_errors():
             self._client.cancel_workflow(leg.workflow_id)
             (now,) = self._client.list_workflows(workflow_ids=[leg.workflow_id], **_LISTED)
         return bool(now.status == "CANCELLED")
@@ -206,9 +205,20 @@ class Fleet:
             if not lock.take():
                 raise FleetError(f"the worker {name!r} is still connected to the database; {self._why(name)}")
         try:
-            return list(self._release(name))
+            time.sleep(HELD)  # a living worker without its lock notices and ends its legs
+            if not lock.is_held():
+                raise FleetError(f"the connection was lost, and nothing of {name!r} was released; try again")
+            with self._alone():
+                return list(self._release(name))
         finally:
             lock.release()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other cancellations and releases waiting: a cancelled leg must not be released."""
+        with plain_errors(), self._engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CONTROL})
+            yield
 
     def _why(self, name: str) -> str:
         """Return advice about a connected worker."""

@@ -117,7 +117,15 @@ def open_engine(url: str) -> Engine:
         pool_pre_ping=True,
         pool_size=2,
         hide_parameters=True,
-        connect_args={"application_name": "tideate"},
+        connect_args={
+            "application_name": "tideate",
+            # a lost connection ends within seconds here: with it, the server ends a worker's lock
+            "connect_timeout": 5,
+            "tcp_user_timeout": 5000,
+            "keepalives_idle": 5,
+            "keepalives_interval": 2,
+            "keepalives_count": 2,
+        },
     )
 
 

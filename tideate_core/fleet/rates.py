@@ -55,7 +55,7 @@ def register_permits() -> None:
 
 
 def register_rates(rates: Mapping[str, str]) -> None:
-    """Store the rates of this worker instead of those of earlier workers; blocking."""
+    """Store the rates of a worker; blocking. They replace the stored ones."""
     for name, (number, seconds) in rate_queues(rates).items():
         DBOS.register_queue(
             name,

@@ -57,7 +57,7 @@ async def fleet_secret(config: FleetConfig, *, dev: bool = False) -> str:
     :param dev: without a configured secret, use one in the private state, which is created if necessary.
     :raises ConfigError: there is no usable secret.
     """
-    secret = os.environ.pop(VARIABLE, "")
+    secret = os.environ.pop(VARIABLE, "").strip()
     if not secret and config.secret_command is not None:
         secret = await _printed(config.secret_command)
     if not secret and dev:

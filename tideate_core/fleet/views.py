@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=BaseModel)
 
+REASON: Final = "inbox"
+"""Attribute of a waiting leg: why its answer does not count, or its inbox cannot be read."""
 MALFORMED: Final = "its row in the database is malformed; tideate did not write it so"
 _STATES: Final = {
     "DELAYED": State.QUEUED,
@@ -70,6 +72,8 @@ class FleetRun:
     message: str
     """The open question, or the error."""
     branch: str | None
+    inbox: str = ""
+    """Why the answer to a waiting run does not count, or its inbox cannot be read."""
     steps: tuple[str, ...] = ()
     """Completed DBOS steps of the last leg; empty in lists."""
 
@@ -113,6 +117,7 @@ def view_of(first: WorkflowStatus, last: WorkflowStatus) -> FleetRun:
         worker=last.executor_id or "",
         message=MALFORMED if told is None else _message(last, result),
         branch=result.branch if result else None,
+        inbox=_reason(last) if result and result.state is State.WAITING else "",
     )
 
 
@@ -121,6 +126,11 @@ def _state(last: WorkflowStatus) -> State:
     if isinstance(attributes, dict) and attributes.get("cancel") is True and last.status in _STATES:
         return State.CANCELLED  # its question may still be in the inbox
     return _STATES.get(last.status, State.FAILED)
+
+
+def _reason(last: WorkflowStatus) -> str:
+    found = last.attributes.get(REASON) if isinstance(last.attributes, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def _message(last: WorkflowStatus, result: LegResult | None) -> str:

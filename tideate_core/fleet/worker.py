@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import FleetError, InvalidInput
+from tideate_core.errors import ConfigError, FleetError, InvalidInput
 from tideate_core.fleet.authority import Authority
 from tideate_core.fleet.database import APPLICATION, ROLES, NameLock, open_client, open_engine, plain_errors
 from tideate_core.fleet.legs import VERSION
+from tideate_core.fleet.logs import log_plainly
+from tideate_core.fleet.names import WATCH, LegsLost, NameLost, WorkerName
 from tideate_core.fleet.objects import Objects
 from tideate_core.fleet.seals import Seals
 from tideate_core.fleet.serializing import json_serializer
-from tideate_core.fleet.submission import QUEUE
+from tideate_core.fleet.submission import QUEUE, allowed_fingerprints
 from tideate_core.project import state_dir
-from tideate_core.util.escaping import visible
+from tideate_core.util.escaping import label
 from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
@@ -27,15 +30,18 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from tideate_core.config import Config
-    from tideate_core.fleet.answers import AnswerPoller
     from tideate_core.fleet.workplace import Workplace
 
 log = logging.getLogger(__name__)
 
 TICK: Final = 2.0
-"""Seconds between two checks of the name's lock and of the inboxes."""
-SWEEP: Final = 30
-"""Ticks between two removals of work trees that no leg uses."""
+"""Seconds between two lists of the waiting runs."""
+TURN: Final = 30.0
+"""Seconds until a worker that cannot read an inbox lets another worker of the queue look for answers."""
+SWEEP: Final = 60.0
+"""Seconds between two removals of work trees that no leg uses."""
+_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"
+"""Also the name of a directory, so neither `.` nor `..`."""
 _OVER: Final = frozenset({"SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"})
 
 
@@ -56,8 +62,10 @@ class WorkerOptions:
         :raises InvalidInput: a name is invalid.
         """
         for option, name in (("--name", self.name), ("--queue", self.queue)):
-            if not re.fullmatch(QUEUE if option == "--queue" else r"[\w.-]{1,100}", name):
-                raise InvalidInput(f"{option} {visible(name)}: give letters, digits, '.', '_' and '-'")
+            if not re.fullmatch(QUEUE if option == "--queue" else _NAME, name):
+                raise InvalidInput(
+                    f"{option} {label(name)}: give letters, digits, '.', '_' and '-', a letter or digit first"
+                )
 
 
 def dbos_config(url: str, options: WorkerOptions) -> DBOSConfig:
@@ -97,29 +105,46 @@ class Worker:
         self._options = options
         self._tell = tell
         self._engine: Engine = open_engine(url)
-        self._lock = NameLock(self._engine, options.name)
-        self._polls = NameLock(self._engine, "answers", ROLES)
+        self._name = WorkerName(NameLock(self._engine, options.name))
+        self._polls = NameLock(self._engine, f"answers {options.queue}", ROLES)
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Execute legs until `stop` is set; then wait for active legs, and interrupt them after `drain`.
 
+        :raises ConfigError: `[fleet] allow` has no key, or an invalid one.
+        :raises NameLost: another process has the worker's name.
         :raises FleetError: the name is in use, or the database cannot be used at the start.
         """
-        with plain_errors():
-            if not await asyncio.to_thread(self._lock.take):
-                raise FleetError(
-                    f"a worker named {self._options.name!r} is running; give another --name, or stop it first"
-                )
-            place = await asyncio.to_thread(self._place)
-        await asyncio.to_thread(self._launch, place)
-        self._tell(
-            f"worker {self._options.name} is ready; it takes runs from the queue {self._options.queue}"
-        )
+        if not allowed_fingerprints(self._config.fleet.allow):
+            raise ConfigError(
+                "this worker would run nothing: set `[fleet] allow` in its configuration to the keys of your "
+                "submitters; `ssh-keygen -lf KEY.pub` prints the fingerprint of a key"
+            )
+        await asyncio.to_thread(self._name.take)
         try:
-            await self._watch(place, stop)
+            place = await asyncio.to_thread(self._place)
+            await self._serve(place, stop)
         finally:
-            self._tell(f"stopping; active runs have {self._options.drain} s to end or to ask a question")
-            await asyncio.to_thread(self._stop)
+            await asyncio.to_thread(self._close)
+
+    async def _serve(self, place: Workplace, stop: asyncio.Event) -> None:
+        from tideate_core.fleet.workflow import register_workflows
+
+        register_workflows(place)
+        while not stop.is_set():
+            await asyncio.to_thread(self._launch)
+            self._tell(
+                f"worker {self._options.name} is ready; it takes runs from the queue {self._options.queue}"
+            )
+            drain = 0
+            try:
+                await self._watch(place, stop)
+                drain = self._options.drain
+                self._tell(f"stopping; active runs have {drain} s to end or to ask a question")
+            except LegsLost as error:
+                self._tell(str(error))
+            finally:
+                await asyncio.to_thread(_stop, drain)
 
     def _place(self) -> Workplace:
         from tideate_core.fleet.workplace import Workplace
@@ -127,22 +152,22 @@ class Worker:
         folder = state_dir() / "fleet"
         make_private_directory(folder)
         objects = Objects(self._engine, self._authority)
-        objects.create()
+        with plain_errors():
+            objects.create()
         return Workplace(
             self._options.name, self._config, folder, objects, self._authority, self._options.concurrency
         )
 
-    def _launch(self, place: Workplace) -> None:
+    def _launch(self) -> None:
         from dbos import DBOS
 
         from tideate_core.fleet.concurrency import register_work
         from tideate_core.fleet.rates import rate_queues, register_rates
-        from tideate_core.fleet.workflow import register_workflows
 
         queue, rates = self._options.queue, self._config.fleet.rates
         with plain_errors():
-            register_workflows(place)
             DBOS(config=dbos_config(self._url, self._options))
+            log_plainly()
             # also the queues of rates that were configured before: a resumed leg may wait in one
             DBOS.migrate(self._url)
             known = _rate_queues(self._url)
@@ -152,62 +177,92 @@ class Worker:
             register_rates(rates)
 
     async def _watch(self, place: Workplace, stop: asyncio.Event) -> None:
+        """Do the worker's duties side by side until `stop` is set or one fails; then cancel all."""
+        client = await asyncio.to_thread(open_client, self._url)
+        duties = [
+            asyncio.ensure_future(one)
+            for one in (
+                stop.wait(),
+                self._keep_name(),
+                self._look_for_answers(place, client),
+                _sweep_often(place, client),
+            )
+        ]
+        try:
+            ended, _ = await asyncio.wait(duties, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for duty in duties:
+                duty.cancel()
+            await asyncio.gather(*duties, return_exceptions=True)
+            await asyncio.to_thread(client.destroy)
+        for duty in ended:
+            duty.result()
+
+    async def _keep_name(self) -> None:
+        """Check the name's lock each second; report once that the database is away or back."""
+        away = False
+        while True:
+            await asyncio.sleep(WATCH)
+            try:
+                await asyncio.to_thread(self._name.keep)
+            except (NameLost, LegsLost):
+                raise
+            except FleetError as error:
+                if not away:
+                    self._tell(f"{error}; waiting until it is back")
+                away = True
+                continue
+            if away:
+                self._tell("the fleet's database is back")
+            away = False
+
+    async def _look_for_answers(self, place: Workplace, client: DBOSClient) -> None:
+        """Look for answers while this worker has the role; pass it on if it cannot read an inbox."""
         from tideate_core.fleet.answers import AnswerPoller
 
-        client = await asyncio.to_thread(open_client, self._url)
-        poller, ticks = AnswerPoller(place, client), 0
+        poller, since = AnswerPoller(place, client, self._options.queue), time.monotonic()
         try:
-            while not stop.is_set():
+            while True:
+                pause = TICK
                 try:
-                    await self._tick(poller)
-                    if ticks % SWEEP == 0:
-                        await asyncio.to_thread(_sweep, place, client)
-                    ticks += 1
-                except NameLost:
-                    raise
-                except FleetError as error:  # the database is unreachable; DBOS retries, too
-                    log.warning("%s", error)
-                await _wait(stop, TICK)
+                    if not await asyncio.to_thread(self._polls.is_held):
+                        await poller.close()
+                        since = time.monotonic()
+                    if await asyncio.to_thread(_taken, self._polls):
+                        await poller.poll()
+                    if poller.fails() and time.monotonic() - since > TURN:
+                        await asyncio.to_thread(self._polls.release)
+                        pause = 2 * TICK
+                except FleetError as error:  # `_keep_name` tells the person
+                    log.warning("answers cannot be looked for: %s", error)
+                await asyncio.sleep(pause)
         finally:
-            await asyncio.to_thread(client.destroy)
+            await poller.close()
 
-    async def _tick(self, poller: AnswerPoller) -> None:
-        with plain_errors():
-            if not await asyncio.to_thread(self._has(self._lock)):
-                raise NameLost(self._options.name)
-            polls = await asyncio.to_thread(self._has(self._polls))
-        if polls:
-            await poller.poll()
-
-    @staticmethod
-    def _has(lock: NameLock) -> Callable[[], bool]:
-        return lambda: lock.is_held() or lock.take()
-
-    def _stop(self) -> None:
-        from dbos import DBOS
-
-        DBOS.destroy(workflow_completion_timeout_sec=self._options.drain)
-        for lock in (self._polls, self._lock):
+    def _close(self) -> None:
+        for lock in (self._polls, self._name.lock):
             lock.release()
         self._engine.dispose()
 
 
-class NameLost(FleetError):
-    """This worker lost its connection to the database, and then its name."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"this worker lost its connection to the database, and then its name {name!r}: another worker "
-            "uses the name, or its runs are being released; start this worker again, or give another --name"
-        )
+def _taken(lock: NameLock) -> bool:
+    with plain_errors():
+        return lock.is_held() or lock.take()
 
 
-async def _wait(stop: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        return
+def _stop(drain: int) -> None:
+    from dbos import DBOS
+
+    DBOS.destroy(workflow_completion_timeout_sec=drain)
+
+
+async def _sweep_often(place: Workplace, client: DBOSClient) -> None:
+    while True:
+        try:
+            await asyncio.to_thread(_sweep, place, client)
+        except FleetError as error:
+            log.warning("old work trees cannot be removed: %s", error)
+        await asyncio.sleep(SWEEP)
 
 
 def _rate_queues(url: str) -> list[str]:

@@ -265,12 +265,16 @@ class Inbox:
             raise RefusedRef(words) from error
 
     async def _checked_answer(self, commit: str, asked: FetchedQuestion) -> FetchedAnswer:
-        sealed = await read_sealed(self._git, commit, ANSWER_FILES, (ANSWER,))
+        sealed = await self._answer_files(asked, commit)
         answer = Answer.read(sealed.files[ANSWER])
         # an answer to an earlier version that this machine published is about the same question
         answer.check(asked.question, {asked.commit, *self._notes(asked.question.run).commits})
         await self._require_signature(commit, f"the answer {answer.n} to run {answer.run[:8]}", sealed)
         return FetchedAnswer(answer, commit, sealed.by)
+
+    async def _answer_files(self, asked: FetchedQuestion, commit: str) -> SealedCommit:
+        parents = _most_parents(asked.space)
+        return await read_sealed(self._git, commit, ANSWER_FILES, (ANSWER,), parents=parents)
 
     async def counted(self, refs: RunRefs, asked: FetchedQuestion) -> FetchedAnswer | None:
         """Return the answer to a question; None if there is none, or it does not count."""
@@ -416,37 +420,37 @@ class Inbox:
         """
         question, run = asked.question, asked.question.run
         notes, refs = self._notes(run), await self.refs_of(remote, run)
-        commit = notes.answers.get(asked.commit)
+        commit, expected = notes.answers.get(asked.commit), ABSENT
+        if refs is not None and refs.commit == asked.commit and await self.counted(refs, asked) is None:
+            expected = refs.answers.get(question.n, ABSENT)  # an answer that does not count is replaced
         if commit is None:
             if refs is None or refs.commit != asked.commit:
                 raise RefusedRef(
                     f"question {question.n} of run {run[:8]} is no longer open: the run was continued, "
                     "replaced or removed; nothing was sent"
                 )
-            commit = await self._write_answer(asked, decision)
+            commit = await self._write_answer(asked, decision, expected)
             notes.answers[asked.commit] = commit
             self._write(run, notes)  # before the push, so that a retry after a crash pushes the same answer
         ref = answer_ref(asked.space, run, question.n)
-        expected = ABSENT
-        if refs is not None and refs.commit == asked.commit and await self.counted(refs, asked) is None:
-            expected = refs.answers.get(question.n, ABSENT)  # an answer that does not count is replaced
         (pushed,) = await self._change(remote, [RefChange(ref, commit, expected)])
         if pushed.done:
             return None
         del notes.answers[asked.commit]
         self._write(run, notes)
-        if pushed.refused or not pushed.now:
+        if not pushed.now or pushed.now == expected:
             raise RemoteFailed(f"the remote {label(remote)} refuses the answer: {pushed.refused or HIDDEN}")
         await self._fetch(remote, [pushed.now], self._largest)
-        sealed = await read_sealed(self._git, pushed.now, ANSWER_FILES, (ANSWER,))
+        sealed = await self._answer_files(asked, pushed.now)
         return FetchedAnswer(Answer.read(sealed.files[ANSWER]), pushed.now, sealed.by)
 
-    async def _write_answer(self, asked: FetchedQuestion, decision: Decision) -> str:
+    async def _write_answer(self, asked: FetchedQuestion, decision: Decision, replaced: str) -> str:
         question = asked.question
         name, mail = await identity(self._git)
         answer = Answer.of_decision(question, asked.commit, decision, f"{name} <{mail}>", now_ms())
         message = f"Answer {question.n} to the tideate run {question.run[:8]}\n"
-        return await write_sealed(self._git, {ANSWER: as_bytes(answer)}, message, sign=self._config.sign)
+        files, before = {ANSWER: as_bytes(answer)}, _parent(asked.space, replaced)
+        return await write_sealed(self._git, files, message, sign=self._config.sign, parent=before)
 
     # -- taking up --------------------------------------------------------------------------------------
 
@@ -494,7 +498,7 @@ class Inbox:
             return
         del notes.taken[str(n)]
         self._write(run, notes)
-        if pushed.refused or not pushed.now:
+        if not pushed.now or pushed.now == expected:
             raise RemoteFailed(f"the remote {label(remote)} refuses the mark: {pushed.refused or HIDDEN}")
         raise RunTaken(await self._taken_words(remote, refs, pushed.now))
 
@@ -510,9 +514,12 @@ class Inbox:
         if (commit := refs.taken.get(n)) is None:
             return None
         try:
-            return await self._read_mark(refs.space, commit)
+            mark = await self._read_mark(refs.space, commit)
         except RefusedRef:
+            mark = None
+        if mark is None or (mark.run, mark.n) != (refs.run, n):
             return Taken(run=refs.run, n=n, by="an invalid mark", at=0)
+        return mark
 
     async def _read_mark(self, space: Namespace, commit: str) -> Taken:
         parents = _most_parents(space)
@@ -520,9 +527,8 @@ class Inbox:
         return Taken.read(sealed.files[TAKEN])
 
     async def _taken_words(self, remote: str, refs: RunRefs, commit: str) -> str:
-        run = refs.run
         await self._fetch(remote, [commit], self._largest)
-        mark = await self._read_mark(refs.space, commit)
+        mark, run = await self._read_mark(refs.space, commit), refs.run
         when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(mark.at / 1000))
         by = label(mark.by)
         if mark.ended:
@@ -622,7 +628,7 @@ async def waiting_questions(
 ) -> list[tuple[RunRefs, FetchedQuestion | str]]:
     """Return the questions of fetched runs, or the reason if a question is invalid."""
     found: list[tuple[RunRefs, FetchedQuestion | str]] = []
-    for refs in [*fetched.runs.values()][:MOST_RUNS]:
+    for refs in fetched.runs.values():
         try:
             found.append((refs, await inbox.question(refs)))
         except RefusedRef as error:

@@ -72,7 +72,7 @@ end
 ---@return string
 function M.answered(one)
   if one.taken_by then
-    return ('taken by %s %s'):format(text.name(one.taken_by), M.since(one.taken_at))
+    return ('taken by %s %s'):format(text.name(one.taken_by), one.taken_at and M.since(one.taken_at) or '')
   end
   return 'answered by ' .. text.name(one.answered_by)
 end

@@ -133,7 +133,8 @@ def release(
     if json:
         print_json({"ok": True, "worker": name, "runs": runs})
     else:
-        print_message(f"released {len(runs)} runs of the worker {label(name)}")
+        found = f"released {len(runs):,} runs" if runs else "there are no runs to release"
+        print_message(f"{found} of the worker {label(name)}")
     return DONE
 
 
@@ -172,6 +173,7 @@ def _report(run: FleetRun, as_json: bool) -> int:
             "run": run.run,
             "state": Text(state, style=STYLES.get(state, "yellow")),
             "question" if state == "waiting" else "message": run.message,
+            "inbox": run.inbox,
             "workflow": run.workflow,
             "prompt": run.prompt,
             "repository": f"{run.repo} {run.ref}",

@@ -222,7 +222,8 @@ def _state(one: WaitingRun) -> str:
     if one.invalid:
         return "invalid"
     if one.taken_by is not None:
-        return f"taken by {label(one.taken_by)} since {when(one.taken_at or 0)}"
+        since = f" since {when(one.taken_at)}" if one.taken_at else ""
+        return f"taken by {label(one.taken_by)}{since}"
     return f"answered by {label(one.answered_by)}" if one.answered_by else "waits"
 
 
