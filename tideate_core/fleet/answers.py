@@ -8,7 +8,14 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from tideate_core.errors import FleetError, RefusedRef, RemoteFailed, SubmissionRefused, TideateError
+from tideate_core.errors import (
+    CommandError,
+    FleetError,
+    RefusedRef,
+    RemoteFailed,
+    SubmissionRefused,
+    TideateError,
+)
 from tideate_core.fleet.database import APPLICATION, plain_errors
 from tideate_core.fleet.legs import CONTINUE, START, Leg, LegResult
 from tideate_core.fleet.queues import enqueue_options
@@ -181,7 +188,9 @@ class AnswerPoller:
             for found in await asyncio.to_thread(self._load, legs[at : at + BATCH]):
                 row = self._rows[found.workflow_id]
                 checked = await _attempt(self._checked(found))
-                if isinstance(checked, _Failure):
+                if isinstance(checked, _Failure) and checked.passes:
+                    log.warning("run %s cannot be verified now: %s", found.workflow_id[:8], checked.words)
+                elif isinstance(checked, _Failure):
                     row.refused = "row"
                     await self._explain([found], checked.words)
                 else:
@@ -196,7 +205,7 @@ class AnswerPoller:
     async def _checked(self, found: WorkflowStatus) -> tuple[VerifiedLeg, LegResult, str]:
         """Verify a waiting leg; return the leg, its result and its queue.
 
-        :raises SubmissionRefused: the signature does not count, or the row is malformed.
+        :raises SubmissionRefused: its submission or its result does not count, or the row is malformed.
         """
         leg = leg_of(found)
         if leg.id != found.workflow_id:
@@ -323,7 +332,7 @@ async def _attempt(work: Coroutine[object, object, T]) -> T | _Failure:
     except Exception as error:  # noqa: BLE001 whatever others wrote there
         refused = isinstance(error, SubmissionRefused)
         of_database = isinstance(error, FleetError) and not refused
-        passes = of_database or isinstance(error, RemoteFailed | TimeoutError | OSError)
+        passes = of_database or isinstance(error, RemoteFailed | CommandError | TimeoutError | OSError)
         known = isinstance(error, TideateError | TimeoutError)
         words = (str(error).partition("\n")[0] or "its repository is too slow") if known else MALFORMED
         return _Failure(words, passes, of_database)

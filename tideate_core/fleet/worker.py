@@ -123,11 +123,15 @@ class Worker:
         await asyncio.to_thread(self._name.take)
         try:
             place = await asyncio.to_thread(self._place)
-            await self._serve(place, stop)
+            client = await asyncio.to_thread(open_client, self._url)
+            try:
+                await self._serve(place, client, stop)
+            finally:
+                await asyncio.to_thread(client.destroy)
         finally:
             await asyncio.to_thread(self._close)
 
-    async def _serve(self, place: Workplace, stop: asyncio.Event) -> None:
+    async def _serve(self, place: Workplace, client: DBOSClient, stop: asyncio.Event) -> None:
         from tideate_core.fleet.workflow import register_workflows
 
         register_workflows(place)
@@ -138,7 +142,7 @@ class Worker:
             )
             drain = 0
             try:
-                await self._watch(place, stop)
+                await self._watch(place, client, stop)
                 drain = self._options.drain
                 self._tell(f"stopping; active runs have {drain} s to end or to ask a question")
             except LegsLost as error:
@@ -176,9 +180,8 @@ class Worker:
             register_work(queue, self._options.concurrency, self._engine)
             register_rates(rates)
 
-    async def _watch(self, place: Workplace, stop: asyncio.Event) -> None:
+    async def _watch(self, place: Workplace, client: DBOSClient, stop: asyncio.Event) -> None:
         """Do the worker's duties side by side until `stop` is set or one fails; then cancel all."""
-        client = await asyncio.to_thread(open_client, self._url)
         duties = [
             asyncio.ensure_future(one)
             for one in (
@@ -194,7 +197,6 @@ class Worker:
             for duty in duties:
                 duty.cancel()
             await asyncio.gather(*duties, return_exceptions=True)
-            await asyncio.to_thread(client.destroy)
         for duty in ended:
             duty.result()
 
