@@ -91,7 +91,7 @@ def step_output(site: Site, leg: str, number: int, name: str, output: dict[str, 
     )
 
 
-def test_recorded_steps_of_a_run_that_nobody_signed_run_nothing(site: Site) -> None:
+def test_recorded_steps_of_an_unsigned_run_do_nothing(site: Site) -> None:
     address = site.remote("one", {"a.txt": "one\n"})
     site.worker("first").wait_ready().stop()  # makes the tables
     genuine = submit(site, submission(address))

@@ -137,3 +137,12 @@ async def test_a_sha_256_repository_is_refused_at_once(site: Site) -> None:
     for ref in ("HEAD", "main"):
         with pytest.raises(RemoteFailed, match="SHA-256"):
             await Repositories(site.place / "fleet").resolve(f"file://{bare}", ref)
+
+
+async def test_a_mirror_that_git_cannot_pack_is_removed(site: Site) -> None:
+    repositories, mirror = await mirrored(site, site.remote("one"))
+    add_objects(mirror)
+    head = mirror / "refs/fleet/heads/main"
+    head.write_text("0123456789" * 4 + "\n")
+    repositories.mirrors.tidy()
+    assert not mirror.exists()

@@ -110,8 +110,22 @@ async def test_a_left_work_tree_is_used_only_if_it_is_of_the_newest_bundle(machi
     assert machines.site.file(address, landed.branch, "a.txt") == "two\n"
     again = await there.land(second, ended, no)
     assert again.landed == landed.landed
+    bare = address.removeprefix("file://")
+    when = machines.site.git("--git-dir", bare, "log", "-1", "--format=%ct", landed.branch)
+    assert int(when) == ended.at // 1000
     await here.finish(second, landed)
     assert here.leftover_trees() == [first.leg.id]
+
+
+async def test_the_time_limit_is_of_the_run_and_not_of_a_leg(machines: Machines) -> None:
+    address = machines.site.remote("one", {"a.txt": "one\n"})
+    worker = machines.worker("here")
+    first = await machines.leg(address, timeout=600)
+    asked = await to_question(worker, first)
+    assert asked.state is State.WAITING
+    second = await machines.answered(first, asked.model_copy(update={"worked": 600}))
+    late = await to_question(worker, second)
+    assert (late.state, late.message) == (State.FAILED, "the run worked longer than its limit of 600 s")
 
 
 async def test_a_tree_in_use_is_not_swept(machines: Machines) -> None:

@@ -55,10 +55,8 @@ async def land_branch(project: Project, run: str, remote: str) -> LandedBranch:
     change = RefChange(f"refs/heads/{branch}", commit, ABSENT)
     (pushed,) = await change_refs(git, remote, [change])
     if not pushed.done:
-        why = (
-            pushed.refused
-            or f"it has the commit {short_id(pushed.now)} already; delete that branch, or use it as it is"
-        )
+        at = f"at the commit {short_id(pushed.now)}" if pushed.now else "but is not shown to readers"
+        why = pushed.refused or f"it exists already, {at}; delete that branch, or use it as it is"
         raise RemoteFailed(f"the branch {branch} cannot be pushed to {label(remote)}: {why}")
     return LandedBranch(branch, commit)
 

@@ -84,12 +84,9 @@ class RunOptions:
     accept: Annotated[bool, Parameter(name="--yes", help="Accept plans and reviews without a question.")] = (
         False
     )
-    land: Annotated[
-        bool,
-        Parameter(
-            name="--land", negative="--no-land", help="Push accepted changes as a branch. Default: yes."
-        ),
-    ] = True
+    no_land: Annotated[
+        bool, Parameter(name="--no-land", negative=(), help="Push no branch with the accepted changes.")
+    ] = False
     with_secrets: Annotated[
         bool,
         Parameter(name="--with-secrets", help="Submit texts even if they seem to hold secrets."),
@@ -185,7 +182,7 @@ class Wanted:
                 priority=given.priority,
                 timeout=given.timeout,
                 accept=given.accept,
-                land=given.land,
+                land=not given.no_land,
                 with_secrets=given.with_secrets,
                 schedule=self.schedule,
                 by=by,

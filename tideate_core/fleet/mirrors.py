@@ -36,7 +36,7 @@ _PATIENCE: Final = 600.0
 """Seconds until git has packed a mirror."""
 _WRITES: Final = frozenset({"fetch", "gc", "update-ref"})
 _PACKED: Final = "tideate-packed"
-"""Empty file, as old as the last packing."""
+"""Empty file, as old as the last attempt to pack."""
 _PARTS: Final = ("complete", "HEAD", "config", "objects", "refs")
 
 
@@ -165,11 +165,10 @@ def _files(mirror: Path) -> int:
 
 def _pack(mirror: Path) -> None:
     _clear(mirror)
+    (mirror / _PACKED).touch()  # even if git does not end in time
     # objects without refs may be of a question that is being published
     if _git(mirror, "gc", "--quiet", "--prune=1.hour.ago") != 0:  # broken: it is a cache
         shutil.rmtree(mirror)
-        return
-    (mirror / _PACKED).touch()
 
 
 def _git(git_dir: Path, *arguments: str) -> int:

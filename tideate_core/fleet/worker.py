@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import ConfigError, FleetError, InvalidInput
+from tideate_core.errors import ConfigError, FleetError, InvalidInput, TideateError
 from tideate_core.fleet.authority import Authority
 from tideate_core.fleet.database import APPLICATION, ROLES, NameLock, open_client, open_engine, plain_errors
 from tideate_core.fleet.legs import VERSION
@@ -262,8 +262,8 @@ async def _sweep_often(place: Workplace, client: DBOSClient) -> None:
     while True:
         try:
             await asyncio.to_thread(_sweep, place, client)
-        except FleetError as error:
-            log.warning("old work trees cannot be removed: %s", error)
+        except (TideateError, OSError) as error:
+            log.warning("old work trees and mirrors cannot be tidied: %s", error)
         await asyncio.sleep(SWEEP)
 
 

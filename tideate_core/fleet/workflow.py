@@ -39,18 +39,18 @@ def _may_pass(error: BaseException) -> bool:
     return isinstance(error, TideateError | SQLAlchemyError | OSError)
 
 
-def _told(place: Workplace, step: _Step) -> _Step:
-    """Return a step whose errors, which DBOS stores, do not have the paths of the worker."""
+def _plain_errors(place: Workplace, step: _Step) -> _Step:
+    """Return a step without paths of the worker in its errors, which DBOS stores."""
 
     @wraps(step)
     async def run(*arguments: Any) -> Any:
         try:
             return await step(*arguments)
         except TideateError as error:
-            error.args = tuple(place.told(one) if isinstance(one, str) else one for one in error.args)
+            error.args = tuple(place.plain(one) if isinstance(one, str) else one for one in error.args)
             raise
         except OSError as error:
-            raise WorkspaceError(place.told(str(error))) from None
+            raise WorkspaceError(place.plain(str(error))) from None
 
     return run
 
@@ -107,7 +107,7 @@ def _make_steps(place: Workplace) -> _Steps:
         await place.finish(leg, None if shown is None else authority.read_result(leg, shown))
 
     steps = [
-        DBOS.step(name=one.__name__, preemptible=one is advance, **_RETRIES)(_told(place, one))
+        DBOS.step(name=one.__name__, preemptible=one is advance, **_RETRIES)(_plain_errors(place, one))
         for one in (prepare, advance, ask, land, finish)
     ]
     return _Steps(*steps)
@@ -158,7 +158,7 @@ def _make_leg(place: Workplace) -> Callable[[Shape], Awaitable[Shape]]:
         except Exception as error:  # noqa: BLE001 the first error is told
             if state is State.FAILED:
                 words = f"{words}; its question may still be in the inbox: {_cause(error)[0]}"
-        failed = LegResult(state=state, message=place.told(words), error_code=code, worker=place.name)
+        failed = LegResult(state=state, message=place.plain(words), error_code=code, worker=place.name)
         return failed.model_dump(mode="json")
 
     return leg

@@ -174,7 +174,7 @@ class Workplace:
         if refs is not None:
             await inbox.remove(address, refs)
 
-    def told(self, words: str) -> str:
+    def plain(self, words: str) -> str:
         """Return words of an error for a row, without paths and secrets of this machine."""
         return clean(words.replace(f"{self.place}/", "").replace(str(Path.home()), "~"))
 
