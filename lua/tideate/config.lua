@@ -97,7 +97,7 @@ M.schema = {
   { key = 'fleet.key', type = 'string', help = 'File of the SSH key that signs your submissions. By default it is `user.signingKey` of git.' },
   { key = 'fleet.allow', type = 'list', default = {}, help = 'Fingerprints of SSH keys (`SHA256:…`), or public keys, whose submissions a worker runs.' },
   { key = 'fleet.bundle_every', type = 'number', default = 5, help = 'Number of model turns after which a worker stores a bundle of the run.' },
-  { key = 'fleet.rates.*', type = 'string', help = 'Rate limit of an adapter for all workers together: starts of runs, as `NUMBER/SECONDS`.' },
+  { key = 'fleet.rates.*', type = 'string', help = 'Rate limit of a provider or adapter for all workers together: starts of legs, as `NUMBER/SECONDS`.' },
   { key = 'land.executed', type = 'string', default = 'ask', values = { 'ask', 'refuse' }, help = 'Files that other tools execute, such as `.envrc`, hooks and CI files. `ask`: write them after your confirmation; `--yes` leaves them out. `refuse`: always leave them out. A notice names the files left out.' },
   { key = 'login.store', type = 'string', default = 'file', values = { 'file', 'keyring' }, help = 'Where `tideate login` stores credentials: in a file that only you can read, or in the keyring of the system (needs the extra `keyring`). Only your own `config.toml` can set it, as the shell reads it too. `tideate login --move` moves stored credentials.' },
   { key = 'state.directory', type = 'string', help = 'Directory of all private data, instead of `$XDG_STATE_HOME/tideate`: runs, snapshots, rollback data, trust. A project cannot set it; `$TIDEATE_STATE` overrides it.' },

@@ -51,6 +51,17 @@ def test_an_unusable_repository_is_one_plain_error(
 
 
 @pytest.mark.parametrize(
+    ("name", "cron", "said"),
+    [("", "0 3 * * *", "name"), ("n", "0\t3 * * *", "cron"), ("n", "0 3 * * *\n", "cron")],
+)
+def test_an_unusable_schedule_is_one_plain_error(site: Site, name: str, cron: str, said: str) -> None:
+    done = site.run("schedule", "create", name, cron, "ask", "hello", "--repo", site.remote("one"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ") and said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ("ask", f"use {SECRET}"),

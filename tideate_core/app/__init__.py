@@ -67,7 +67,6 @@ if TYPE_CHECKING:
         UnfinishedAnswer as UnfinishedAnswer,
         WaitingRun as WaitingRun,
         end_published as end_published,
-        fetch_inbox as fetch_inbox,
         find_published as find_published,
         inbox_remotes as inbox_remotes,
         list_inbox as list_inbox,

@@ -105,11 +105,6 @@ async def inbox_remotes(root: Path) -> list[str]:
     return (await inbox_git(root, await asyncio.to_thread(make_project_state, root))).remotes
 
 
-async def fetch_inbox(root: Path, remotes: Sequence[str] = ()) -> list[WaitingRun]:
-    """Fetch the inbox in the background; git asks for nothing. See `list_inbox`."""
-    return await list_inbox(root, remotes)
-
-
 async def read_question(root: Path, remote: str, run: str) -> FetchedQuestion:
     """Fetch the question of a published run.
 

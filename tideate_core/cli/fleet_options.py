@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cyclopts.completion import CompletionContext
 
-    from tideate_core.fleet import Fleet, Schedule, SignedSubmission, Submission
+    from tideate_core.fleet import Fleet, SignedSubmission, Submission
 
 
 PLACE: Final = "{}"
@@ -102,7 +102,10 @@ def opened_fleet() -> Iterator[Fleet]:
     """
     from tideate_core import config
     from tideate_core.cli.process import run_async
-    from tideate_core.fleet import Fleet, database_url
+    from tideate_core.fleet import database_url, require_library
+
+    require_library()
+    from tideate_core.fleet import Fleet  # here, because it imports the library
 
     fleet = Fleet(run_async(database_url(config.load_config(None).config.fleet)))
     try:
@@ -137,7 +140,8 @@ class Wanted:
     options: RunOptions
     key: str | None = None
     """Submissions of a person with the same key, workflow and repository are one run."""
-    schedule: Schedule | None = None
+    schedule: tuple[str, str, str | None] | None = None
+    """Name, times and zone of the schedule; None: a single run."""
 
     def signed(self, each: Sequence[str] | None = None) -> list[SignedSubmission]:
         """Return the signed submissions, one for each line; blocking.
@@ -147,8 +151,9 @@ class Wanted:
         :raises ConfigError: there is no key to sign with, or no author.
         :raises RemoteFailed: git cannot reach a repository, or it has no such ref.
         """
-        from tideate_core.fleet import SignedSubmission
+        from tideate_core.fleet import SignedSubmission, require_library
 
+        require_library()
         options = self.options
         if each is not None and PLACE not in repr((self.prompt, options.repo, options.ref, options.inputs)):
             raise InvalidInput(f"--each needs a placeholder: write {PLACE} in the prompt or an option")
@@ -165,11 +170,15 @@ class Wanted:
         return signed
 
     def _submission(self, by: str, key: Path, line: str | None) -> Submission:
-        from tideate_core.fleet import Submission
+        from tideate_core.fleet import Schedule, Submission
 
         given = self.options
         repo, inputs = _filled(given.repo, line), parse_inputs(given.inputs)
         try:
+            schedule = None
+            if self.schedule is not None:
+                name, cron, zone = self.schedule
+                schedule = Schedule(name=name, cron=cron, zone=zone)
             return Submission(
                 run=self._run(key, repo, line),
                 workflow=self.workflow,
@@ -184,7 +193,7 @@ class Wanted:
                 accept=given.accept,
                 land=not given.no_land,
                 with_secrets=given.with_secrets,
-                schedule=self.schedule,
+                schedule=schedule,
                 by=by,
                 at=time.time_ns() // 1_000_000,
             )

@@ -477,7 +477,7 @@ class FleetConfig(_Section):
     bundle_every: int = Field(default=5, ge=1)
     """Number of model turns after which a worker stores a bundle of a running run."""
     rates: dict[str, str] = Field(default_factory=dict)
-    """Rate limit of each adapter for all workers together: starts of runs, as `NUMBER/SECONDS`."""
+    """Rate limit of a provider or adapter for all workers together: starts of legs, as `NUMBER/SECONDS`."""
 
     @field_validator("database")
     @classmethod

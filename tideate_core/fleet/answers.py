@@ -12,16 +12,17 @@ from tideate_core.errors import (
     CommandError,
     FleetError,
     RefusedRef,
-    RemoteFailed,
     SubmissionRefused,
     TideateError,
+    TransferTooLarge,
+    WorkspaceError,
 )
 from tideate_core.fleet.database import APPLICATION, plain_errors
 from tideate_core.fleet.legs import CONTINUE, START, Leg, LegResult
 from tideate_core.fleet.queues import enqueue_options
 from tideate_core.fleet.views import MALFORMED, REASON
+from tideate_core.fleet.words import clean
 from tideate_core.git import list_refs
-from tideate_core.mentions import value_without_secrets
 from tideate_core.portable import Namespace
 from tideate_core.util.escaping import one_line
 
@@ -217,7 +218,7 @@ class AnswerPoller:
 
     async def _explain(self, legs: Iterable[WorkflowStatus], words: str) -> None:
         """Note at waiting legs why they do not continue; the first time also in the log."""
-        words = one_line(str(value_without_secrets(words)))[:LONGEST_REASON]
+        words = one_line(clean(words))[:LONGEST_REASON]
         for leg in legs:
             if _attribute(leg, REASON) != words:
                 log.warning("run %s is waiting: %s", leg.workflow_id[:8], words)
@@ -332,7 +333,10 @@ async def _attempt(work: Coroutine[object, object, T]) -> T | _Failure:
     except Exception as error:  # noqa: BLE001 whatever others wrote there
         refused = isinstance(error, SubmissionRefused)
         of_database = isinstance(error, FleetError) and not refused
-        passes = of_database or isinstance(error, RemoteFailed | CommandError | TimeoutError | OSError)
+        passes = of_database or (
+            isinstance(error, WorkspaceError | CommandError | TimeoutError | OSError)
+            and not isinstance(error, RefusedRef | TransferTooLarge)
+        )
         known = isinstance(error, TideateError | TimeoutError)
         words = (str(error).partition("\n")[0] or "its repository is too slow") if known else MALFORMED
         return _Failure(words, passes, of_database)

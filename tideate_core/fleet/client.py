@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from contextlib import contextmanager
@@ -58,7 +57,6 @@ class Fleet:
     _client: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        logging.getLogger("dbos").setLevel(logging.CRITICAL)  # its errors are translated
         self._client = open_client(self.url)
         self._engine = open_engine(self.url)
 

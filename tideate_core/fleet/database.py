@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ _ADVICE: Final = (
     "an administrator starts the first worker once, and grants the role the schemas dbos and tideate, "
     "as docs/guides/fleet.md shows"
 )
+_CONNECTING: Final = 5
+"""Seconds until a connection to the database is given up."""
 _LONGEST: Final = 300
 """Maximum characters that an error quotes from the database."""
 
@@ -94,11 +97,16 @@ def open_client(url: str) -> DBOSClient:
     :raises FleetError: the database cannot be reached.
     """
     from dbos import DBOSClient
+    from sqlalchemy.engine import make_url
 
+    logging.getLogger("dbos").setLevel(logging.CRITICAL)  # its errors are translated
     serializer = json_serializer()
+    address = make_url(url)
+    if "connect_timeout" not in address.query:
+        address = address.update_query_dict({"connect_timeout": str(_CONNECTING)})
     with plain_errors():
         return DBOSClient(
-            system_database_url=url,
+            system_database_url=address.render_as_string(hide_password=False),
             serializer=serializer,
             application_name=APPLICATION,
             retry_connection_errors=False,
@@ -120,7 +128,7 @@ def open_engine(url: str) -> Engine:
         connect_args={
             "application_name": "tideate",
             # a lost connection ends within seconds here: with it, the server ends a worker's lock
-            "connect_timeout": 5,
+            "connect_timeout": _CONNECTING,
             "tcp_user_timeout": 5000,
             "keepalives_idle": 5,
             "keepalives_interval": 2,

@@ -32,7 +32,7 @@ RECENT: Final = 3600.0
 """Minimum seconds between two packings of a mirror."""
 _PAUSE: Final = 0.05
 """Seconds between two attempts to take a lock."""
-_PATIENCE: Final = 600.0
+_PATIENCE: Final = 60.0
 """Seconds until git has packed a mirror."""
 _WRITES: Final = frozenset({"fetch", "gc", "update-ref"})
 _PACKED: Final = "tideate-packed"

@@ -63,8 +63,9 @@ class WorkerOptions:
         """
         for option, name in (("--name", self.name), ("--queue", self.queue)):
             if not re.fullmatch(QUEUE if option == "--queue" else _NAME, name):
+                first = "a letter" if option == "--queue" else "a letter or digit"
                 raise InvalidInput(
-                    f"{option} {label(name)}: give letters, digits, '.', '_' and '-', a letter or digit first"
+                    f"{option} {label(name)}: give letters, digits, '.', '_' and '-', {first} first"
                 )
 
 
@@ -136,7 +137,7 @@ class Worker:
 
         register_workflows(place)
         while not stop.is_set():
-            await asyncio.to_thread(self._launch)
+            await asyncio.to_thread(self._launch, client)
             self._tell(
                 f"worker {self._options.name} is ready; it takes runs from the queue {self._options.queue}"
             )
@@ -162,7 +163,7 @@ class Worker:
             self._options.name, self._config, folder, objects, self._authority, self._options.concurrency
         )
 
-    def _launch(self) -> None:
+    def _launch(self, client: DBOSClient) -> None:
         from dbos import DBOS
 
         from tideate_core.fleet.concurrency import register_work
@@ -174,7 +175,7 @@ class Worker:
             log_plainly()
             # also the queues of rates that were configured before: a resumed leg may wait in one
             DBOS.migrate(self._url)
-            known = _rate_queues(self._url)
+            known = _rate_queues(client)
             DBOS.listen_queues([queue, *{*known, *rate_queues(rates)}])
             DBOS.launch()
             register_work(queue, self._options.concurrency, self._engine)
@@ -267,15 +268,11 @@ async def _sweep_often(place: Workplace, client: DBOSClient) -> None:
         await asyncio.sleep(SWEEP)
 
 
-def _rate_queues(url: str) -> list[str]:
+def _rate_queues(client: DBOSClient) -> list[str]:
     """Return the queues of rates that a worker stored."""
     from tideate_core.fleet.rates import is_rate_queue
 
-    client = open_client(url)
-    try:
-        return [queue.name for queue in client.list_queues() if is_rate_queue(queue.name)]
-    finally:
-        client.destroy()
+    return [queue.name for queue in client.list_queues() if is_rate_queue(queue.name)]
 
 
 def _sweep(place: Workplace, client: DBOSClient) -> None:

@@ -176,7 +176,9 @@ class Workplace:
 
     def plain(self, words: str) -> str:
         """Return words of an error for a row, without paths and secrets of this machine."""
-        return clean(words.replace(f"{self.place}/", "").replace(str(Path.home()), "~"))
+        words = words.replace(f"{self.place}/", "")
+        home = Path.home()
+        return clean(words if home == home.parent else words.replace(f"{home}/", "~/"))
 
     def leftover_trees(self) -> list[str]:
         """Return the ids of the legs that have a work tree; blocking."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import TransferTooLarge, WorkspaceError
 from tideate_core.git.persons import REMOTE
-from tideate_core.git.program import BLOCK
+from tideate_core.git.program import BLOCK, alternates_line
 from tideate_core.git.remote_refs import FETCH, check_address, refuse_failed
 from tideate_core.util.escaping import label
 from tideate_core.util.file_locks import try_lock
@@ -112,7 +112,7 @@ def _claim(place: Path, objects: Path) -> int:
             _remove_abandoned(entry)
         for folder in (objects, objects / "pack", objects / "info"):
             folder.mkdir(mode=0o700)
-        (objects / "info" / "alternates").write_bytes(os.fsencode(place.parent / "objects") + b"\n")
+        (objects / "info" / "alternates").write_bytes(alternates_line(place.parent / "objects"))
         handle = os.open(objects, _OPEN)
         try_lock(handle)
     finally:

@@ -44,9 +44,7 @@ def create(
     json: Json = False,
 ) -> int:
     """Create a schedule; each of its runs begins with the commit that REF has at that time."""
-    from tideate_core.fleet import Schedule
-
-    wanted = Wanted(workflow, prompt_of(prompt), options, schedule=Schedule(name=name, cron=cron, zone=zone))
+    wanted = Wanted(workflow, prompt_of(prompt), options, schedule=(name, cron, zone))
     (signed,) = wanted.signed()
     with opened_fleet() as fleet:
         first = fleet.schedules.create(name, cron, zone, signed)

@@ -51,9 +51,11 @@ def worker(
     ] = False,
 ) -> int:
     """Execute the runs of a fleet, until Ctrl-C; return the exit status."""
-    from tideate_core.fleet import WorkerOptions, require_library
+    from tideate_core.fleet import require_library
 
     require_library()
+    from tideate_core.fleet import WorkerOptions  # here, because it imports the library
+
     log_to_file()
     options = WorkerOptions(name or socket.gethostname(), queue, concurrency, drain)
     options.check()
