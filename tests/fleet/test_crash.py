@@ -97,6 +97,23 @@ def hooks(address: str) -> list[tuple[str, str, str]]:
     return [tuple(line.split()) for line in log.read_text().splitlines()] if log.exists() else []  # type: ignore[misc]
 
 
+ZERO = "0" * 40
+
+
+def pushed(address: str) -> Counter[str]:
+    """Return how often each ref of a remote was created or changed.
+
+    A push that is killed after its change leaves no line: the next line about the ref shows the change.
+    """
+    found: Counter[str] = Counter()
+    now: dict[str, str] = {}
+    for old, new, ref in hooks(address):
+        found[ref] += (old not in (ZERO, now.get(ref, ZERO))) + (new != ZERO)
+        now[ref] = new
+    del found["refs/heads/main"]
+    return +found
+
+
 WRONG = frozenset({State.FAILED, State.REFUSED, State.CANCELLED, State.DECLINED})
 
 
@@ -177,15 +194,18 @@ def submit(site: Site, addresses: list[str]) -> dict[str, str]:
 
 def once(site: Site, addresses: list[str], runs: dict[str, str], reviewers: dict[str, Reviewer]) -> None:
     """Check that nothing was pushed, asked or answered twice, and that only branches are left."""
-    zero = "0" * 40
-    for address in addresses:
+    for at, address in enumerate(addresses):
         own = {run for run, place in runs.items() if place == address}
-        created = Counter(ref for old, new, ref in hooks(address) if new != zero and ref != "refs/heads/main")
+        created = pushed(address)
+        asked = {n + 1 for n in range(2 if at % MODELS == 0 else 1)}  # plan and review, or the review alone
         questions = Counter(run for run, _ in reviewers[address].answered)
         assert questions.keys() == own
         for run in own:
             assert created.pop(f"refs/heads/tideate/{run[:12]}") == 1
-            assert created.pop(f"refs/tideate/runs/{run}") == questions[run]
+            lines = [line for line in hooks(address) if run in line[2]]
+            assert created.pop(f"refs/tideate/runs/{run}") == questions[run], lines
+            numbers = [n for one, n in reviewers[address].answered if one == run]
+            assert (sorted(numbers), len(numbers)) == (sorted(asked), len(asked)), lines
             for number in range(1, questions[run] + 1):
                 assert created.pop(f"refs/tideate/answers/{run}/{number}") == 1
         assert not created

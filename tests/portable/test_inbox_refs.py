@@ -116,6 +116,18 @@ async def test_an_answer_to_a_replaced_question_is_not_sent(office: Office) -> N
     assert ANSWER_REF not in office.refs()
 
 
+async def test_a_sent_answer_is_not_sent_again_after_the_end_of_its_run(office: Office) -> None:
+    ci, ana = office.desk("Ci"), office.desk()
+    await ci.publish()
+    inbox, _, asked = await ana.see()
+    assert await inbox.send("origin", asked, YES) is None
+    git(office.remote, "update-ref", "-d", ANSWER_REF)  # as whoever removes the refs does first
+    git(office.remote, "update-ref", "-d", RUN_REF)
+    with pytest.raises(RefusedRef, match="no longer open"):
+        await inbox.send("origin", asked, YES)
+    assert ANSWER_REF not in office.refs()
+
+
 async def test_a_rewritten_run_is_refused_where_it_was_published(office: Office) -> None:
     ci, eve = office.desk("Ci"), office.desk("Eve")
     made = await ci.publish()

@@ -420,15 +420,18 @@ class Inbox:
         """
         question, run = asked.question, asked.question.run
         notes, refs = self._notes(run), await self.refs_of(remote, run)
-        commit, expected = notes.answers.get(asked.commit), ABSENT
-        if refs is not None and refs.commit == asked.commit and await self.counted(refs, asked) is None:
-            expected = refs.answers.get(question.n, ABSENT)  # an answer that does not count is replaced
+        commit = notes.answers.get(asked.commit)
+        if commit is not None and refs is not None and refs.answers.get(question.n) == commit:
+            return None  # it was pushed before an interruption
+        # also if it was written before: whoever removes the refs of an ended run removes answers first
+        if refs is None or refs.commit != asked.commit:
+            raise RefusedRef(
+                f"question {question.n} of run {run[:8]} is no longer open: the run was continued, "
+                "replaced or removed; nothing was sent"
+            )
+        # an answer that does not count is replaced
+        expected = ABSENT if await self.counted(refs, asked) else refs.answers.get(question.n, ABSENT)
         if commit is None:
-            if refs is None or refs.commit != asked.commit:
-                raise RefusedRef(
-                    f"question {question.n} of run {run[:8]} is no longer open: the run was continued, "
-                    "replaced or removed; nothing was sent"
-                )
             commit = await self._write_answer(asked, decision, expected)
             notes.answers[asked.commit] = commit
             self._write(run, notes)  # before the push, so that a retry after a crash pushes the same answer
