@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,31 @@ async def test_what_a_killed_git_left_behind_is_removed(site: Site) -> None:
     commit = change(site, "one")
     assert await repositories.ensure(address, "main", commit) == mirror
     assert not any(path.exists() for path in left)
+
+
+async def test_tasks_that_need_a_new_mirror_at_once_create_it_once(site: Site) -> None:
+    address = site.remote("one")
+    repositories = Repositories(site.place / "fleet")
+    commit = await repositories.resolve(address, "main")
+    shutil.rmtree(site.place / "fleet")
+    others = [Repositories(site.place / "fleet") for _ in range(3)]
+    made = await asyncio.gather(*(one.ensure(address, "main", commit) for one in [repositories, *others]))
+    assert len(set(made)) == 1
+    git = await repositories.git(address)
+    assert (await git.run("cat-file", "-e", commit)).status == 0
+
+
+async def test_a_task_that_waited_for_a_new_mirror_does_not_create_it_again(site: Site) -> None:
+    address = site.remote("one")
+    repositories, mirror = await mirrored(site, address)
+    (mirror / "mark").touch()
+    (mirror / "complete").unlink()  # as while it is created
+    async with locked(repositories.place / "lock"):
+        waiting = asyncio.create_task(Repositories(repositories.place).git(address))
+        await asyncio.sleep(0)  # it looks, and waits
+        (mirror / "complete").touch()
+    await waiting
+    assert (mirror / "mark").exists()
 
 
 @pytest.mark.parametrize("damage", ["config", "objects", "ref"])

@@ -68,9 +68,11 @@ class Mirrors:
         :raises WorkspaceError: git cannot create it.
         """
         mirror, home = self._mirror(address), self.place / "home"
-        if not all((mirror / part).exists() for part in _PARTS):
-            async with locked(self.place / "lock"):
-                (mirror / _PARTS[0]).unlink(missing_ok=True)
+        if _is_broken(mirror):
+            # the first for the home, the second because others may fetch into the mirror
+            async with locked(self.place / "lock"), locked(lock_of(mirror)):
+                if _is_broken(mirror):  # nobody else has created it meanwhile
+                    (mirror / _PARTS[0]).unlink(missing_ok=True)
                 await asyncio.to_thread(_make_home, home)
                 return await _open(home, mirror)
         os.utime(mirror / _PARTS[0])  # the time of its last use
@@ -104,6 +106,10 @@ class Mirrors:
                     return
             finally:
                 os.close(handle)
+
+
+def _is_broken(mirror: Path) -> bool:
+    return not all((mirror / part).exists() for part in _PARTS)
 
 
 def _make_home(home: Path) -> None:
