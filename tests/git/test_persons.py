@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -61,3 +62,15 @@ def test_git_gives_no_hint_about_graft_files(home: Path) -> None:
         place, "log", "--oneline", cwd=home / "one", variables={"GIT_DIR": str(home / "one" / ".git")}
     )
     assert (done.status, done.said) == (0, "")
+
+
+async def test_processes_that_need_the_repository_at_once_get_one_whole(home: Path) -> None:
+    root, place = home / "project", home / "state" / "private.git"
+    root.mkdir(parents=True, exist_ok=True)
+    git(root, "init", "-q")
+    place.mkdir(parents=True)  # left by a creation that was interrupted
+    (place / "HEAD").write_text("")
+    opened = await asyncio.gather(*(persons_git(root, place) for _ in range(4)))
+    asked = [await one.run("rev-parse", "--is-bare-repository") for one in opened]
+    assert [one.out for one in asked] == [b"true\n"] * 4
+    assert [entry.name for entry in place.parent.iterdir()] == [place.name]

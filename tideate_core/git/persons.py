@@ -8,6 +8,7 @@ elsewhere, and need trust. Hooks never run.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import re
 import shutil
@@ -51,6 +52,8 @@ LARGEST: Final = 64 << 20
 """Bytes of output of one command."""
 NOBODY: Final = ("tideate", "tideate@localhost")
 """Identity of a commit if git has none, as in a container."""
+_COMPLETE: Final = "complete"
+"""Empty file of a repository that was created to the end."""
 REMOTE: Final = "inbox"
 """Name of the remote within a command: names of a configuration cannot be options."""
 _OPTIONS: Final = (
@@ -302,11 +305,21 @@ def read_settings(repository: Repository, cwd: Path, variables: Mapping[str, str
 
 
 def _make(place: Path, settings: Settings) -> None:
-    """Create the bare repository; an interrupted creation is repeated."""
-    if (place / "complete").exists():
+    """Create the bare repository; an interrupted creation is repeated. Other processes may do the same."""
+    if (place / _COMPLETE).exists():
         return
     make_private_directory(place.parent)
-    shutil.rmtree(place, ignore_errors=True)
+    directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        if not (place / _COMPLETE).exists():
+            shutil.rmtree(place, ignore_errors=True)
+            _initialize(place, settings)
+    finally:
+        os.close(directory)
+
+
+def _initialize(place: Path, settings: Settings) -> None:
     format_ = settings.value("extensions.objectformat") or "sha1"
     done = run_git(
         _Bare(place.parent, place, place),
@@ -317,7 +330,7 @@ def _make(place: Path, settings: Settings) -> None:
     if done.status:
         raise WorkspaceError(f"git cannot create a repository: {words_of(done.said)}")
     place.chmod(0o700)
-    (place / "complete").touch()
+    (place / _COMPLETE).touch()
 
 
 def _missing(key: str, values: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
