@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from tests.fleet.test_authority import authority, now, stored
 from tests.harness.model_rules import text_of
 from tideate_core import config
-from tideate_core.errors import SubmissionRefused
+from tideate_core.errors import RemoteFailed, SubmissionRefused
 from tideate_core.fleet import SignedSubmission, State, Submission
 from tideate_core.fleet.database import open_engine
 from tideate_core.fleet.legs import Leg, LegResult
@@ -76,6 +78,14 @@ def machines(site: Site, database: Database, monkeypatch: pytest.MonkeyPatch) ->
 
 async def to_question(worker: Workplace, leg: VerifiedLeg) -> LegResult:
     return await worker.advance(leg, await worker.prepare(leg))
+
+
+def forbid_removals(address: str) -> None:
+    """Let a repository keep all refs."""
+    hook = Path(address.removeprefix("file://"), "hooks", "update")
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\n[ $3 != {'0' * 40} ]\n")
+    hook.chmod(0o755)
 
 
 async def no() -> bool:
@@ -219,6 +229,26 @@ async def test_every_end_removes_the_question_from_the_inbox(machines: Machines)
     assert any(leg.run in ref for ref in machines.site.refs(address))
     await machines.worker("there").finish(await machines.verified(leg.leg.cancelling(2)), None)
     assert not any(leg.run in ref for ref in machines.site.refs(address))
+
+
+async def test_a_repository_that_keeps_the_refs_decides_no_end(machines: Machines) -> None:
+    address = machines.site.remote("one", {"a.txt": "one\n"})
+    worker = machines.worker("here")
+    leg = await machines.leg(address)
+    asked = await to_question(worker, leg)
+    await worker.ask(leg, asked)
+    forbid_removals(address)
+    ending = await machines.verified(leg.leg.cancelling(2))
+    await machines.worker("there").finish(ending, None)
+    await machines.worker("there").finish(ending, None)  # as after a crash
+    inbox = await worker.inbox(address)
+    refs = await inbox.refs_of(address, leg.run)
+    assert refs is not None
+    mark = await inbox.mark(refs, 1)
+    assert mark is not None and mark.ended
+    shutil.rmtree(address.removeprefix("file://"))
+    with pytest.raises(RemoteFailed):
+        await machines.worker("there").finish(ending, None)
 
 
 async def test_the_error_of_an_unknown_workflow_is_told(machines: Machines) -> None:

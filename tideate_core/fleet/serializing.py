@@ -58,8 +58,8 @@ def _prove(serializer: Serializer) -> None:
             read(harmless, _PICKLE, serializer)
         except PickleRefused:
             continue
-        except Exception:  # noqa: BLE001, S110 whatever an unknown version does, the next line refuses it
-            pass
+        except Exception as error:
+            raise FleetError(_unsafe_version()) from error
         raise FleetError(_unsafe_version())
 
 

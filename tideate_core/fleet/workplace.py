@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import FleetError, SubmissionRefused
+from tideate_core.errors import FleetError, RefusedRef, RemoteFailed, SubmissionRefused
 from tideate_core.fleet.advancing import Advance
 from tideate_core.fleet.concurrency import Slots
 from tideate_core.fleet.legs import LegResult, State, branch_of
@@ -164,15 +164,25 @@ class Workplace:
         await asyncio.to_thread(self.trees.forget, leg.leg.id)
 
     async def withdraw(self, leg: VerifiedLeg) -> None:
-        """Remove the refs of a run from the inbox.
+        """Remove the refs of a run from the inbox; if the repository keeps them, mark the run as ended.
 
-        :raises RemoteFailed: git cannot reach the repository, or it does not remove them.
+        :raises RemoteFailed: git cannot reach the repository.
         """
         address = leg.submission.repo
         inbox = await self.inbox(address)
         refs = await inbox.refs_of(address, leg.run)
-        if refs is not None:
-            await inbox.remove(address, refs)
+        if refs is None:
+            return
+        try:
+            number = (await inbox.question(refs)).question.n
+        except RefusedRef:
+            number = max(leg.leg.asked, 1)
+        try:
+            await inbox.end(address, refs, number)
+        except RemoteFailed as error:
+            await inbox.refs_of(address, leg.run)  # raises if the repository is away, to try again
+            # how the run ended does not depend on it
+            log.warning("run %s has ended, and its refs stay in the inbox: %s", leg.run[:8], error)
 
     def plain(self, words: str) -> str:
         """Return words of an error for a row, without paths and secrets of this machine."""

@@ -29,6 +29,8 @@ class Shown(BaseModel):
 
 
 class ShownHunk(Shown):
+    """A proposed hunk."""
+
     start: Place
     old: list[Line]
     new: list[Line]
@@ -36,12 +38,16 @@ class ShownHunk(Shown):
 
 
 class EditedHunk(Shown):
+    """A hunk that the person rewrote."""
+
     hunk: Place
     old: list[Line]
     new: list[Line]
 
 
 class DecidedHunks(Shown):
+    """Decisions about the hunks of a file, by their indexes."""
+
     accepted: list[Place] = []
     rejected: list[Place] = []
     added: list[ShownHunk] = []
@@ -49,6 +55,8 @@ class DecidedHunks(Shown):
 
 
 class ShownComment(Shown):
+    """A comment of the person on a file, a hunk or a line."""
+
     text: Text
     path: Path = ""
     hunk: Place = 0
@@ -56,6 +64,8 @@ class ShownComment(Shown):
 
 
 class ShownFile(Shown):
+    """A file with its proposed hunks and the decisions about them."""
+
     path: Path
     action: Literal["create", "modify", "delete", "move"]
     filetype: Short = ""
@@ -101,6 +111,8 @@ class ShownFile(Shown):
 
 
 class Review(Shown):
+    """Payload of a review."""
+
     files: list[ShownFile] = Field(min_length=1, max_length=MOST_FILES)
     demonstration: bool = False
     revisable: bool = False
@@ -112,6 +124,8 @@ class Review(Shown):
 
 
 class ShownPlanned(Shown):
+    """A file that a plan names."""
+
     path: Path
     action: Short
     why: Text = ""
@@ -119,6 +133,8 @@ class ShownPlanned(Shown):
 
 
 class Plan(Shown):
+    """Payload of a plan."""
+
     files: list[ShownPlanned] = Field(max_length=MOST_FILES)
     summary: Text = ""
     problems: list[Text] = []
@@ -132,6 +148,8 @@ class Plan(Shown):
 
 
 class Document(Shown):
+    """Payload of a document that the person may edit."""
+
     text: Text
     filetype: Literal["markdown", "text"] = "markdown"
     title: Short = ""
@@ -144,6 +162,8 @@ class Document(Shown):
 
 
 class Tool(Shown):
+    """Payload of a permission for a tool call."""
+
     server: Short
     tool: Short
     arguments: dict[str, JsonValue] = {}
@@ -151,6 +171,8 @@ class Tool(Shown):
 
 
 class Gate(Shown):
+    """Payload of a failed gate."""
+
     back: bool = False
     fixable: bool = False
 
